@@ -437,6 +437,23 @@ class CompiledCornersTest(unittest.TestCase):
         swapmm.torch.off()
         self.assertTrue(torch.equal(sine(x), plain[1]))
 
+    def test_operators_that_look_at_others_than_their_operands(self):
+        self.begin()
+        others = [torch.full((1 << 15,), float(i)) for i in range(12)]
+
+        @torch.library.custom_op("swapmm_test::looks", mutates_args=())
+        def looks(x: torch.Tensor) -> torch.Tensor:
+            return x + others[0].tolist()[5]
+
+        @torch.library.custom_op("swapmm_test::adds_others", mutates_args=())
+        def adds_others(x: torch.Tensor) -> torch.Tensor:
+            return x + others[0]
+
+        for operator in (looks, adds_others):
+            with self.assertRaisesRegex(swapmm.UsageError, "not on the device, within an operator"):
+                operator(others[3])
+        self.assertEqual(others[0].tolist()[5], 0.0)
+
     def test_what_was_changed_before_an_error_stays_changed(self):
         @torch.library.custom_op("swapmm_test::fails", mutates_args=())
         def fails(x: torch.Tensor) -> torch.Tensor:

@@ -18,6 +18,7 @@ from ..manager import manager_options
 from ..weights import Weight
 from .calls import Call, Use
 from .compound import COMPOUND_REASON, parts_of
+from .guard import Guard
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, nbytes_of, one_by_one, resize_storage, signature_of, storage_of
 from .outputs import Sizes
@@ -50,6 +51,7 @@ class Adapter:
         recompute = options.pop("recompute", True) and not options.get("check_access")
         self.repeats: Optional[Repeats] = Repeats(self) if recompute else None
         self._running = False  # the last operation has not ended yet
+        self._keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, memory.type.upper()))
         self.in_operator = False  # what runs now is the operator's own business
         self._compound_results = False  # the operator may have made compound tensors
         self.where: Any = lambda: ""  # the module that runs, for messages
@@ -447,7 +449,7 @@ class Adapter:
             call.large = [size for size in call.sizes if size >= SMALL]
         if not call.uses and not call.large and call.sizes is not None and not call.room:
             stream = self.memory.enter()  # what runs again may read what it changes, on the manager's stream
-            results = call.run()
+            results = self._perform(call)
             self.memory.leave(stream)
             self._settle(call, self.new_storages(results), [])
             return results
@@ -608,11 +610,7 @@ class Adapter:
             repeat = Repeat(call, operation.times_again) if again and operation.times_again else None
             call.begin(memory, operation.scratch or 0, operation.scratch_bytes)
             stream = memory.enter()
-            self.in_operator = True
-            try:
-                results = call.run()
-            finally:
-                self.in_operator = False
+            results = self._perform(call)
             made = self.new_storages(results)
             placed = [storage for storage in made if nbytes_of(storage) >= SMALL]
             if not signature.is_known:  # it may have made arrays of them
@@ -656,6 +654,17 @@ class Adapter:
         for storage in shared:
             self.release(storage, "memory that an operator has shared with an array", until_step=False)
         return results
+
+    def _perform(self, call: Call) -> Any:
+        """Runs it. What it does within itself is not the adapter's business."""
+        self.in_operator = True
+        try:
+            if call.signature.in_python:
+                with Guard():
+                    return call.function.redispatch(self._keys, *call.args, **call.kwargs)
+            return call.run()
+        finally:
+            self.in_operator = False
 
     def room(self) -> int:
         """The largest sum of what one operation may use."""

@@ -15,6 +15,7 @@ from torch.jit import _builtins  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .adapter import Adapter
+from .guard import require_bytes
 from .kept import ATTRIBUTE
 from .operators import copy_storage, has_own_dispatch, nbytes_of, storage_of
 
@@ -125,9 +126,11 @@ class Looks:
             inside.now = True
             try:
                 with self.adapter.lock:  # no other thread takes the bytes away meanwhile
-                    if self.adapter.in_operator:
-                        return original(value, *args, **kwargs)
                     storage = storage_in(value)
+                    if self.adapter.in_operator:
+                        if storage is not None:
+                            require_bytes(storage, f"{name}()")
+                        return original(value, *args, **kwargs)
                     if storage is not None:
                         prepare(storage, name)
                     if name == "copy_" and args and isinstance(args[0], torch.UntypedStorage):

@@ -69,6 +69,10 @@ def kind_of(value: Any) -> int:
         return kind
 
 
+#: Operators that torch.library.custom_op() has made, by name.
+_in_python: Any = getattr(getattr(torch._library, "custom_ops", None), "OPDEFS", {})
+
+
 def address_of_text(text: bytes) -> int:
     """Its address, for as long as the text exists."""
     return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value or 0
@@ -83,6 +87,7 @@ class Signature:
         plain = function.__name__[:-len(".default")] if function.__name__.endswith(".default") else function.__name__
         self.base = name
         self.is_known = namespace in ("aten", "prims")  # of PyTorch's own
+        self.in_python = schema.name in _in_python
         self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
         self.key = self.name.encode()
         self.key_at = address_of_text(self.key)
