@@ -114,6 +114,10 @@ class TraceOperation:
     engine: Optional[str] = None
 
 
+def _accesses(operation: Dict[str, Any], way: str) -> List[Union[int, Part]]:
+    return [Part(**access) if isinstance(access, dict) else access for access in operation.get(way, [])]
+
+
 @dataclass
 class Trace:
     """One iteration of a program: its tensors, and its operations in order."""
@@ -149,7 +153,7 @@ class Trace:
             [access if isinstance(access, Part) else self._position(access) for access in accesses]
             for accesses in (reads, writes, updates)
         ]
-        self.operations.append(TraceOperation(name, duration_ns, *lists, replayable, in_pieces))
+        self.operations.append(TraceOperation(name, duration_ns, lists[0], lists[1], lists[2], replayable, in_pieces))
         return len(self.operations) - 1
 
     def host_read(self, tensor: Union[int, str], after_operation: int) -> None:
@@ -197,10 +201,9 @@ class Trace:
                     TraceOperation(
                         o["name"],
                         o["duration_ns"],
-                        *(
-                            [Part(**access) if isinstance(access, dict) else access for access in o.get(way, [])]
-                            for way in ("reads", "writes", "updates")
-                        ),
+                        _accesses(o, "reads"),
+                        _accesses(o, "writes"),
+                        _accesses(o, "updates"),
                         o.get("replayable", False),
                         o.get("in_pieces", False),
                         o.get("engine"),

@@ -15,7 +15,7 @@ docs/pytorch.md is the manual. record() needs PyTorch 1.13 or newer, budget() 2.
 from __future__ import annotations
 
 import re as _re
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import torch as _torch
 
@@ -51,18 +51,27 @@ class _Session:
         self.mode = Dispatch(adapter)
         adapter.where = running_module
         looks = Looks(adapter)
-        self.parts = [looks, Threads(self.mode), Graphs(adapter, looks, self.mode)]
-        for part in self.parts:
-            part.install()
+        self.parts: List[Any] = []
+        try:
+            for part in (looks, Threads(self.mode), Graphs(adapter, looks, self.mode)):
+                self.parts.append(part)
+                part.install()
+        except BaseException:
+            self._remove_parts()
+            adapter.close()
+            raise
         self.hook = register_optimizer_step_post_hook(lambda *_: adapter.end_iteration())
         self.mode.__enter__()
 
     def close(self) -> None:
         self.mode.__exit__(None, None, None)
         self.hook.remove()
+        self._remove_parts()
+        self.adapter.close()
+
+    def _remove_parts(self) -> None:
         for part in reversed(self.parts):
             part.remove()
-        self.adapter.close()
 
 
 _session: Optional[_Session] = None

@@ -109,7 +109,7 @@ class Adapter:
             finally:
                 self.kept.clear()
                 self._library.manager_destroy(self._manager)
-                self._manager, self.open = None, False
+                self._manager, self.open = ctypes.c_void_p(), False
             if failure is not None:
                 raise failure
 
@@ -210,9 +210,11 @@ class Adapter:
         """A storage that something else has made, with its value. None: it stays where it is."""
         size = nbytes_of(storage)
         if size < SMALL:
-            return self.keep(storage, SMALL_REASON)
+            self.keep(storage, SMALL_REASON)
+            return None
         if not storage.resizable() or (self.type == "cpu" and storage.is_shared()):
-            return self.keep(storage, "memory that PyTorch does not own", foreign=True)
+            self.keep(storage, "memory that PyTorch does not own", foreign=True)
+            return None
         self._need_iteration()
         self._finish()
         number = ctypes.c_uint64()

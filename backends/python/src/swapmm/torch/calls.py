@@ -8,7 +8,6 @@ from typing import Any, Dict, List, Optional, Tuple
 import torch
 
 from .. import _native
-from .operators import Signature
 from .places import Record
 
 _READ, _WRITE, _UPDATE = _native.READ, _native.WRITE, _native.UPDATE
@@ -34,7 +33,7 @@ class Call:
     __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large",
                  "is_strange", "compounds", "changes", "changes_kept", "looks", "room", "is_prepared")
 
-    def __init__(self, signature: Signature, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
+    def __init__(self, signature: Any, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
         self.operands: List[Tuple[Record, Any]] = []  # with their storages
         self.uses: Dict[Record, Use] = {}

@@ -156,7 +156,7 @@ class CudaMemory(Memory):
         super().expect(sizes, places, places_at)
         if len(sizes) > len(self._sizes):
             self._sizes = (ctypes.c_uint64 * (2 * len(sizes)))()
-        self._sizes[:len(sizes)] = sizes
+        self._sizes[:len(sizes)] = list(sizes)
         self.library.torch_expect(len(sizes), ctypes.addressof(self._sizes), places_at)
 
     def expect_nothing(self) -> None:

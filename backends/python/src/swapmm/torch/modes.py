@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 from torch.jit import _builtins  # type: ignore[attr-defined]
@@ -79,6 +79,7 @@ class Looks:
         self._twins: Dict[Any, Any] = {}  # while torch.save() runs
 
     def install(self) -> None:
+        names: Iterable[str]
         for names, prepare in ((_LOOKS, self._look), (_ADDRESSES, self._address), (_ARRAYS, self._array)):
             for name in names:
                 if hasattr(_Tensor, name):
@@ -145,7 +146,7 @@ class Looks:
                 inside.now = False
 
         self._originals[kind, name] = kind.__dict__.get(name)
-        self.codes.add(wrapped.__code__)
+        self.codes.add(wrapped.__code__)  # type: ignore[attr-defined]
         setattr(kind, name, wrapped)
 
     def _replace(self, where: Any, name: str, prepare: Callable[..., None], alone: bool = False) -> None:
@@ -168,7 +169,7 @@ class Looks:
             return call(original, *args, **kwargs)
 
         self._originals[where, name] = where.__dict__.get(name)
-        self.codes.add(wrapped.__code__)
+        self.codes.add(wrapped.__code__)  # type: ignore[attr-defined]
         setattr(where, name, wrapped)
         operator = _builtins._find_builtin(original)
         if operator is not None:  # TorchScript knows functions by their identity

@@ -212,7 +212,7 @@ def _build(
             lists[access].append(ids[storage])
         if extra > 0:
             lists["writes"].append(trace.tensor(f"{operation}.{len(trace.operations)}.scratch", extra))
-        trace.operation(operation, duration, **lists)
+        trace.operation(operation, duration, lists["reads"], lists["writes"], lists["updates"])
     # A value that no operation of this step wrote is the one that the step before left.
     last = len(trace.operations) - 1
     reads = {

@@ -18,7 +18,8 @@ from .operators import SEQUENCE, TENSOR, copy_storage, kind_of, nbytes_of, stora
 from .places import SMALL, Record
 
 if TYPE_CHECKING:
-    from .adapter import Adapter, Call
+    from .adapter import Adapter
+    from .calls import Call
 
 
 class Repeat:
@@ -175,7 +176,7 @@ class Repeats:
             memory.expect_nothing()
 
 
-def _switches() -> Iterator[Tuple[Callable[[], Any], Callable[[Any], None]]]:
+def _switches() -> Iterator[Tuple[Callable[[], Any], Callable[..., Any]]]:
     """What programs may switch between an operator and its next run, and what changes its bits: how it is read, and set."""
     yield torch.get_num_threads, torch.set_num_threads
     yield torch.get_default_dtype, torch.set_default_dtype
