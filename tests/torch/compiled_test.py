@@ -3,7 +3,10 @@
 
 import contextlib
 import gc
+import os
 import queue
+import shutil
+import sysconfig
 import threading
 import unittest
 import unittest.mock
@@ -21,6 +24,9 @@ import swapmm.torch
 from swapmm.torch import modes, places, regions
 
 MiB = 1 << 20
+MISSING = ("PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to" if not modes.COMPILES else
+           "PyTorch's compiler needs a C++ compiler" if shutil.which("g++") is None and shutil.which("clang++") is None else
+           "PyTorch's compiler needs Python's headers" if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")) else "")
 
 
 class Convolutions(nn.Module):
@@ -72,7 +78,7 @@ def perceptron():
     return nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 512), nn.LayerNorm(512), nn.Linear(512, 10))
 
 
-@unittest.skipUnless(modes.COMPILES, "PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to")
+@unittest.skipIf(MISSING, MISSING)
 class CompiledTest(unittest.TestCase):
     """Each program natively, and within a budget."""
 
@@ -379,7 +385,7 @@ class CompiledTest(unittest.TestCase):
 
 
 
-@unittest.skipUnless(modes.COMPILES, "PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to")
+@unittest.skipIf(MISSING, MISSING)
 class CompiledCornersTest(unittest.TestCase):
     """Everything leaves after each operation."""
 
