@@ -121,6 +121,13 @@ class RepeatsTest(unittest.TestCase):
     def compare(self, change=None, settle=6, prepared=Chain, **options):
         """Iterates without a budget and with one; in iteration `settle` the program does something else. The chain, and
         the number of runs again before and after that."""
+        chain = self.compare_once(change, settle, prepared, **options)
+        if not any(self.runs) and options.get("recompute", True):  # on a busy machine operators may have seemed to be slow
+            swapmm.torch.off()
+            chain = self.compare_once(change, settle, prepared, **options)
+        return chain
+
+    def compare_once(self, change, settle, prepared, **options):
         chain = prepared()
         wanted = []
 

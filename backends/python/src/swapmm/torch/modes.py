@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 import torch
 from torch.jit import _builtins  # type: ignore[attr-defined]
@@ -74,6 +75,7 @@ class Looks:
         self.adapter = adapter
         self._originals: Dict[Tuple[Any, str], Any] = {}
         self.codes: Set[Any] = set()  # of the functions that stand for them
+        self._functions: List[Tuple[Any, str, Any, Any]] = []  # those that belong to no tensor, and what stands for them
         self._scripted: List[Any] = []  # functions that TorchScript takes for the originals
         self._inside = threading.local()
         self._twins: Dict[Any, Any] = {}  # while torch.save() runs
@@ -114,6 +116,17 @@ class Looks:
             _builtins._get_builtin_table().pop(id(wrapped), None)
         self._scripted.clear()
         self._originals.clear()
+
+    @contextlib.contextmanager
+    def functions_as_before(self) -> Iterator[None]:
+        """PyTorch's own functions are where they were meanwhile, but for methods of tensors."""
+        for where, name, original, _ in self._functions:
+            setattr(where, name, original)
+        try:
+            yield
+        finally:
+            for where, name, _, wrapped in self._functions:
+                setattr(where, name, wrapped)
 
     def _wrap(self, kind: type, name: str, prepare: Callable[[Any, str], None], storage_in: Callable[[Any], Any]) -> None:
         original = getattr(kind, name)
@@ -170,6 +183,7 @@ class Looks:
 
         self._originals[where, name] = where.__dict__.get(name)
         self.codes.add(wrapped.__code__)  # type: ignore[attr-defined]
+        self._functions.append((where, name, original, wrapped))
         setattr(where, name, wrapped)
         operator = _builtins._find_builtin(original)
         if operator is not None:  # TorchScript knows functions by their identity

@@ -234,14 +234,14 @@ def _leave_alone(code: Any) -> None:
     frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
 
 
-_COMPILER = "torch._inductor.output_code"
+_TRACER, _COMPILER = "torch._dynamo", "torch._inductor.output_code"
 
 
 class _OnImport(importlib.abc.MetaPathFinder):
-    """Calls a function as soon as a module has been imported."""
+    """Calls a function as soon as a module has been imported, which happens within a context."""
 
-    def __init__(self, name: str, then: Callable[[], None]) -> None:
-        self._name, self._then = name, then
+    def __init__(self, name: str, around: Callable[[], Any], then: Callable[[], None]) -> None:
+        self._name, self._around, self._then = name, around, then
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
         if name != self._name:
@@ -249,11 +249,12 @@ class _OnImport(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.loader is not None:
-            run, then = spec.loader.exec_module, self._then
+            run = spec.loader.exec_module
 
             def exec_module(module: Any) -> None:
-                run(module)
-                then()
+                with self._around():
+                    run(module)
+                self._then()
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
@@ -332,7 +333,7 @@ class Graphs:
         self._compile: Any = None
         self._allocate: Any = None
         self._packages: List[Tuple[Any, str, Any]] = []
-        self._finder: Any = None
+        self._finders: List[Any] = []
 
     def install(self) -> None:
         if not COMPILES:
@@ -350,12 +351,28 @@ class Graphs:
         counted = None
         if self.adapter.type == "cpu":
             counted = torch._C._dynamo.guards._empty_strided_cpu = _counting(self._allocate)
+        # They take seconds to import, and most programs do not.
+        self._when_imported(_TRACER, self.looks.functions_as_before, self._make_table)
+        self._when_imported(_COMPILER, contextlib.nullcontext, self._hook)
         if _COMPILER in sys.modules:
-            self._hook()
             self._take_over(counted)
-        else:  # it takes seconds to import, and most programs do not
-            self._finder = _OnImport(_COMPILER, self._hook)
-            sys.meta_path.insert(0, self._finder)
+
+    def _when_imported(self, name: str, around: Callable[[], Any], then: Callable[[], None]) -> None:
+        if name in sys.modules:
+            then()
+            return
+        self._finders.append(_OnImport(name, around, then))
+        sys.meta_path.insert(0, self._finders[-1])
+
+    def _make_table(self) -> None:
+        """Dynamo has tables of functions that it treats in ways of their own. It makes them once, some when it is imported, and
+        finds functions by their identity."""
+        from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
+
+        make = getattr(TorchInGraphFunctionVariable, "_get_handlers", None)
+        if make is not None:
+            with self.looks.functions_as_before():
+                make()
 
     def _hook(self) -> None:
         from torch._inductor import output_code
@@ -376,8 +393,9 @@ class Graphs:
         output_code.CompiledFxGraph.__call__ = call  # type: ignore[method-assign]
 
     def remove(self) -> None:
-        if self._finder in sys.meta_path:
-            sys.meta_path.remove(self._finder)
+        for finder in self._finders:
+            if finder in sys.meta_path:
+                sys.meta_path.remove(finder)
         if self._compile is not None:
             torch._TorchCompileInductorWrapper.__call__ = self._compile  # type: ignore[method-assign]
             torch._C._dynamo.guards._empty_strided_cpu = self._allocate
