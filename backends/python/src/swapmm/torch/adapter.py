@@ -20,7 +20,7 @@ from .calls import Call, Use
 from .compound import COMPOUND_REASON, parts_of
 from .guard import Guard
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
-from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, nbytes_of, one_by_one, resize_storage, signature_of, storage_of
+from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, in_groups, nbytes_of, resize_storage, signature_of, storage_of
 from .outputs import Sizes
 from .places import SMALL, Record
 from .repeats import Repeat, Repeats
@@ -409,7 +409,7 @@ class Adapter:
             if self.in_operator:  # an operator that is made of others, and lets the mode see them
                 return function(*args, **kwargs)
             if signature.lists:
-                return one_by_one(lambda *a, **k: self._run(Call(signature, function, a, k)), args, kwargs)
+                return in_groups(lambda *a, **k: self._run(Call(signature, function, a, k)), self.budget >> 6, args, kwargs)
             return self._run(Call(signature, function, args, kwargs))
 
     def run_call(self, call: Call) -> Any:
@@ -676,6 +676,8 @@ class Adapter:
         """Room for results whose sizes are not known: all there is, unless the operands bound them."""
         room = self.room()
         room -= sum(-(-record.bytes // 512) * 512 for record in call.uses)
+        if call.most is not None:
+            room = min(room, call.most)
         if call.signature.by_value:
             # At most an index for each dimension of each element, and the elements once more.
             room = min(

@@ -31,7 +31,7 @@ class Call:
     """One operator with its arguments, and what is known before it runs."""
 
     __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large",
-                 "is_strange", "compounds", "changes", "changes_kept", "looks", "room", "is_prepared")
+                 "is_strange", "compounds", "changes", "changes_kept", "looks", "room", "is_prepared", "most")
 
     def __init__(self, signature: Any, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
@@ -47,6 +47,7 @@ class Call:
         self.looks = False  # it needs the form of one, and not its value
         self.room = 0  # bytes of a work area, if the sizes are known
         self.is_prepared = False  # the sizes are set
+        self.most: Optional[int] = None  # of a work area, if they are not known; None: all there is
 
     def argument(self, position: int, name: str, default: Any) -> Any:
         return self.args[position] if position < len(self.args) else self.kwargs.get(name, default)

@@ -240,20 +240,31 @@ def covers(tensor: torch.Tensor, storage_bytes: int) -> bool:
     return True
 
 
-def one_by_one(function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """Calls an operator on lists of tensors for each position of the lists alone. So no more than one of them has to be
-    there at a time. The arithmetic is the same, because the operator treats each position alone."""
+def in_groups(function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """Calls an operator on lists of tensors for a few positions of the lists at a time: as many as have `limit` bytes
+    together, and at least one. So the rest does not have to be there. The arithmetic is the same, because the operator
+    treats each position alone."""
     lists = [value for value in [*args, *kwargs.values()] if isinstance(value, (list, tuple)) and value]
     tensors = [value for value in lists if isinstance(value[0], torch.Tensor)]
     count = len(tensors[0]) if tensors else 0
     if count < 2 or any(len(value) not in (0, count) for value in lists):
         return function(*args, **kwargs)
+    ends, size = [], 0
+    for i in range(count):
+        added = sum(value[i].numel() * value[i].element_size() for value in tensors)
+        if size and size + added > limit:
+            ends.append(i)
+            size = 0
+        size += added
+    if not ends:
+        return function(*args, **kwargs)
 
-    def at(value: Any, i: int) -> Any:
-        return [value[i]] if isinstance(value, (list, tuple)) and len(value) == count else value
+    def part(value: Any, first: int, end: int) -> Any:
+        return list(value[first:end]) if isinstance(value, (list, tuple)) and len(value) == count else value
 
-    results = [function(*(at(value, i) for value in args), **{name: at(value, i) for name, value in kwargs.items()})
-                          for i in range(count)]
+    results = [function(*(part(value, first, end) for value in args),
+                        **{name: part(value, first, end) for name, value in kwargs.items()})
+               for first, end in zip([0, *ends], [*ends, count])]
     if results[0] is None:
         return None
     if isinstance(results[0], (list, tuple)) and results[0] and isinstance(results[0][0], (list, tuple)):

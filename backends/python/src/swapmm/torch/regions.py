@@ -28,6 +28,7 @@ from .requests import Requests, current
 
 
 _MOST_REGIONS = 1000  # of one graph
+_MARGIN = 16 << 20
 _CONSTANTS = "constants of compiled graphs"
 #: CUDA graphs stand for fixed addresses; frozen weights are part of a graph; code in C++ asks for memory unseen.
 _LEFT_OUT = {"triton.cudagraphs": False, "freezing": False, "cpp_wrapper": False}
@@ -36,7 +37,7 @@ _LEFT_OUT = {"triton.cudagraphs": False, "freezing": False, "cpp_wrapper": False
 class Region:
     """What is known about a graph on inputs of the same sizes."""
 
-    __slots__ = ("key", "key_at", "sizes", "ordinals", "changed", "room", "is_measured", "is_too_large", "is_tight")
+    __slots__ = ("key", "key_at", "sizes", "ordinals", "changed", "room", "is_measured", "is_too_large", "is_tight", "needs_all")
 
     # What it is to the adapter, which knows operators by their signatures.
     reshapes = views = has_out = makes_nothing = by_value = repeatable = makes_nested = is_known = in_python = False
@@ -50,7 +51,8 @@ class Region:
         self.room = 0  # bytes for what it makes beside them
         self.is_measured = False
         self.is_too_large = False  # for the budget
-        self.is_tight = False  # it needs all the room that there is
+        self.needs_all = False  # its first run needs more room than was to be expected
+        self.is_tight = False  # each run needs all the room that there is
 
     def operands(self, args: Tuple[Any, ...], _kwargs: Dict[str, Any]) -> Iterator[Tuple[torch.Tensor, int]]:
         """Each tensor among the inputs, and whether its value changes."""
@@ -110,6 +112,10 @@ class RegionCall(Call):
         self.sizes, self.room, self.is_prepared = region.sizes, region.room, True
         # The graph takes its inputs out of the list.
         self.storages = [storage_of(value) if kind_of(value) == TENSOR else None for value in inputs]
+        source = known.source
+        # What is random must not run twice, and what has branches not with too little.
+        if source is not None and source.most and source.is_the_same and not (region.needs_all or region.is_tight):
+            self.most = 2 * source.most + _MARGIN  # so that not everything has to leave for the first run
         self.has_begun = False
         self.requests: List[int] = []  # for its large results
         self.in_room: List[Any] = []  # large results that are not in places of their own
@@ -487,17 +493,22 @@ class Graphs:
     def _run(self, graph: Any, inputs: List[Any]) -> Any:
         known = known_of(graph)
         region, source, given = known.region(self, graph, inputs), known.source, list(inputs)
+        inputs.clear()  # as the graph does it
         changes = bool(getattr(graph, "mutated_input_idxs", True))
         by_operators = source is not None and source.is_the_same
-        fits = source is None or region.sizes is not None or (source.most if changes else source.least) <= self.adapter.room()
+        room = self.adapter.room()
+        fits = source is None or region.sizes is not None or (source.most if changes else source.least) <= room
         while not by_operators or fits and not region.is_too_large:
-            call = RegionCall(known, region, graph, inputs, self)
+            call = RegionCall(known, region, graph, list(given), self)
             try:
                 with _disable_current_modes():
                     return self.adapter.run_call(call)
             except (errors.BundleTooLarge, errors.OutOfMemory, RuntimeError) as reason:
                 if not isinstance(reason, (errors.BundleTooLarge, errors.OutOfMemory)) and REFUSED not in str(reason):
                     raise
+                if call.has_begun and not changes and region.sizes is None and call.most is not None and call.most < room:
+                    region.needs_all = True
+                    continue
                 if not call.has_begun and region.sizes is not None:
                     # Peaks of different moments together are too much. It has run in what there is, and does again.
                     region.sizes, region.is_tight = None, True
@@ -507,7 +518,6 @@ class Graphs:
                     raise error(f"{reason}. If the operation is a compiled graph, compile smaller parts of the model "
                                 "by themselves, such as each layer") from reason
             break
-        inputs.clear()
         results = source.run(graph, given)  # type: ignore[union-attr]
         if not region.is_too_large:
             region.is_too_large = True
