@@ -7,7 +7,7 @@ import warnings
 import torch
 
 import swapmm.torch
-from swapmm.torch.operators import signature_of
+from swapmm.torch.operators import in_groups, signature_of
 
 KiB = 1 << 10
 MiB = 1 << 20
@@ -132,6 +132,24 @@ class StoragesTest(unittest.TestCase):
         self.assertFalse(signature_of(aten.add.Tensor).makes_nothing)
         self.assertFalse(signature_of(aten.add.out).makes_nothing)
         self.assertTrue(signature_of(aten.add.out).has_out)
+
+    def test_operators_on_lists_run_in_groups(self):
+        first = [torch.randn(size) for size in (10, 2000, 30, 4000, 5000, 6, 7)]
+        second = [torch.randn_like(value) for value in first]
+        wanted = torch._foreach_add(first, second, alpha=0.5)
+        counts = []
+
+        def add(*args, **kwargs):
+            counts.append(len(args[0]))
+            return torch._foreach_add(*args, **kwargs)
+
+        for limit, groups in ((1, [1] * 7), (20_000, [3, 1, 1, 2]), (60_000, [4, 3]), (1 << 30, [7])):
+            counts.clear()
+            found = in_groups(add, limit, (first, second), {"alpha": 0.5})
+            self.assertEqual(counts, groups)
+            self.assertTrue(all(map(torch.equal, found, wanted)))
+        in_groups(torch._foreach_add_, 20_000, (first, second), {"alpha": 0.5})
+        self.assertTrue(all(map(torch.equal, first, wanted)))
 
     def test_elements_of_lists(self):
         self.begin()
