@@ -661,7 +661,7 @@ class Adapter:
         """Runs it. What it does within itself is not the adapter's business."""
         self.in_operator = True
         try:
-            if call.signature.in_python:
+            if call.signature.in_python and call.operands:
                 with Guard():
                     return call.function.redispatch(self._keys, *call.args, **call.kwargs)
             return call.run()
@@ -766,7 +766,7 @@ class Adapter:
     def before_fork(self) -> None:
         """No thread is within the manager when the process forks, and no operation runs."""
         self.lock.acquire()
-        if not self.in_child:
+        if not self.in_child and not self.in_operator:
             self.sweep()
             self._finish()
             self._settle_repeats()
@@ -776,7 +776,7 @@ class Adapter:
 
     def after_fork_in_child(self) -> None:
         """The child has the parent's values, those on the host included, and no budget."""
-        self.in_child = True
+        self.in_child, self.in_operator = True, False
         self.lock = threading.RLock()
 
     def _restore_in_child(self, operands: List[Tuple[Record, Any]]) -> None:

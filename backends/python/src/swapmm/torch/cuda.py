@@ -145,10 +145,10 @@ class CudaMemory(Memory):
         key = threading.get_ident(), torch._C._cuda_getCurrentRawStream(self.device.index or 0)
         if key in self._with_work_areas:
             return
-        self._with_work_areas.add(key)
-        for kind in (torch.float32, torch.bfloat16, torch.float16):
+        for kind in (torch.float32, torch.float16):
             matrix = torch.zeros((64, 64), dtype=kind, device=self.device)
             torch.addmm(matrix[0], torch.mm(matrix, matrix), matrix)
+        self._with_work_areas.add(key)
 
     def expect(self, sizes: Sequence[int], places: Sequence[int], places_at: int) -> None:
         """The running operation makes storages of these sizes at these places."""
