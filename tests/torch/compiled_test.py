@@ -7,26 +7,33 @@ import os
 import queue
 import shutil
 import sysconfig
+import tempfile
 import threading
 import unittest
 import unittest.mock
 import warnings
 
 import numpy
-import torch
-from torch import nn
-from torch._dynamo import config as dynamo
-from torch._inductor import config as inductor
-from torch.nn import functional
 
-import swapmm
-import swapmm.torch
-from swapmm.torch import modes, places, regions
+# Before PyTorch is imported; its own default needs a user with a name.
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"swapmm-inductor-{os.getuid()}"))
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch._dynamo import config as dynamo  # noqa: E402
+from torch._inductor import config as inductor  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+import swapmm  # noqa: E402
+import swapmm.torch  # noqa: E402
+from swapmm.torch import modes, places, regions  # noqa: E402
 
 MiB = 1 << 20
 MISSING = ("PyTorch runs what it has compiled as before below a dispatch mode; since 2.8 it does not have to" if not modes.COMPILES else
            "PyTorch's compiler needs a C++ compiler" if shutil.which("g++") is None and shutil.which("clang++") is None else
            "PyTorch's compiler needs Python's headers" if not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")) else "")
+#: To compile takes long.
+rarely = unittest.skipUnless(os.environ.get("SWAPMM_TEST_EVERYTHING"), "only in ./dev pytorch")
 
 
 class Convolutions(nn.Module):
@@ -142,6 +149,7 @@ class CompiledTest(unittest.TestCase):
         self.assertGreater(report.iterations_followed, 1)
         self.assertGreater(report.copied_out, 0)
 
+    @rarely
     def test_convolutions_that_change_their_statistics(self):
         """The kernels of convolutions ask PyTorch for memory themselves."""
         names, report = self.train(Convolutions, "8MiB", 8, batch=16, shape=(3, 32, 32))
@@ -169,6 +177,7 @@ class CompiledTest(unittest.TestCase):
                 else:
                     self.assertGreater(report.copied_in, peak // 4)
 
+    @rarely
     def test_each_operator_alone(self):
         """A backend that keeps PyTorch's operators leaves them to the manager."""
         names, report = self.train(perceptron, "4MiB", 6, lambda network: torch.compile(network, backend="aot_eager"))
@@ -192,6 +201,7 @@ class CompiledTest(unittest.TestCase):
         names, _ = self.train(Broken, "3MiB", 3)
         self.assertGreaterEqual(sum("forward" in name for name in names), 6)
 
+    @rarely
     def test_sizes_that_change(self):
         def program():
             torch.compiler.reset()
@@ -214,6 +224,7 @@ class CompiledTest(unittest.TestCase):
                 self.assertTrue(torch.equal(theirs, value))
         self.assertEqual(len(names), 16)
 
+    @rarely
     def test_numbers_that_change(self):
         """They are inputs, but decide nothing about sizes: what is known of the graph stays known. Unless they do."""
 
@@ -273,6 +284,7 @@ class CompiledTest(unittest.TestCase):
         with self.within("2MiB"):
             self.assertTrue(torch.equal(torch.compile(program, fullgraph=True)(values), plain))
 
+    @rarely
     def test_inference(self):
         torch.manual_seed(2)
         network = nn.Sequential(*[nn.Linear(256, 256) for _ in range(16)]).eval()
@@ -320,6 +332,7 @@ class CompiledTest(unittest.TestCase):
                     self.assertTrue(torch.allclose(ours.double(), value.double(), rtol=1e-3, atol=1e-4))
                 self.assertGreaterEqual(swapmm.torch.report().iterations_followed, 1)
 
+    @rarely
     def test_what_does_not_fit(self):
         """What is random in a graph would be another one operator by operator."""
         torch.manual_seed(2)
@@ -337,6 +350,7 @@ class CompiledTest(unittest.TestCase):
             self.assertTrue(torch.equal(value, theirs))
         self.assertEqual(network(inputs).sum().item(), eager)
 
+    @rarely
     def test_room_that_operators_of_a_graph_ask_for(self):
         """These are counted, and refused, too."""
         values = torch.randn(1, 64, 64, 64)
@@ -351,6 +365,7 @@ class CompiledTest(unittest.TestCase):
                 with self.assertRaisesRegex(swapmm.OutOfMemory, "compiled forward"):
                     compiled(values)
 
+    @rarely
     def test_steps_of_optimizers(self):
         def program(compiled):
             torch.compiler.reset()
@@ -513,6 +528,7 @@ class CompiledCornersTest(unittest.TestCase):
             work.put(None)
             thread.join()
 
+    @rarely
     def test_frozen_weights(self):
         """They are part of a graph, and no input of it."""
         layer = nn.Linear(128, 128)
@@ -531,6 +547,7 @@ class CompiledCornersTest(unittest.TestCase):
                     self.assertTrue(torch.allclose(compiled(x), expected, atol=1e-4))
                 swapmm.torch.off()
 
+    @rarely
     def test_graphs_that_need_all_the_room(self):
         """The peak of what is temporary and the results are of different moments."""
 
@@ -549,6 +566,7 @@ class CompiledCornersTest(unittest.TestCase):
         for theirs in plain:
             self.assertTrue(torch.equal(compiled(x), theirs))
 
+    @rarely
     def test_branches_that_need_different_room(self):
         def function(x, which):
             return torch.cond(which.sum() > 0, lambda x: x.repeat(32).cumsum(0).flip(0).cumsum(0).sum() + x, lambda x: x + 1, (x,))
@@ -568,6 +586,7 @@ class CompiledCornersTest(unittest.TestCase):
             self.assertTrue(torch.equal(compiled(x, small), plain[0]))
             self.assertTrue(torch.equal(compiled(x, large), plain[1]))
 
+    @rarely
     def test_sizes_that_depend_on_values(self):
         compiled = torch.compile(lambda x: torch.ones(x.sum().item() * 2) + 1, fullgraph=True)
         x = torch.full((2048,), 3)
@@ -601,6 +620,7 @@ class CompiledCornersTest(unittest.TestCase):
                 self.assertTrue(torch.allclose(compiled(x), expected, atol=1e-5))
             swapmm.torch.off()
 
+    @rarely
     def test_functions_that_are_asked_to_make_their_memory_in_another_way(self):
         """CUDA graphs, and code in C++ that calls the operators."""
         for options in (dict(mode="reduce-overhead"), dict(options={"cpp_wrapper": True})):

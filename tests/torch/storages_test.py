@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storages as such: those that programs hand to PyTorch, and those that get another size."""
 
+import tempfile
 import unittest
 import warnings
 
@@ -55,6 +56,19 @@ class StoragesTest(unittest.TestCase):
         self.move()
         self.assertEqual(set(second.tolist()), {3.0})
         self.assertEqual(set(first.tolist()), {3.0})
+
+    def test_storages_are_filled_from_files_later(self):
+        """As torch.load() does with the older format: tensors are there before the bytes."""
+        values = {i: torch.full((1 << 18,), float(i)) for i in range(12)}  # more than the budget
+        with tempfile.NamedTemporaryFile() as file:
+            torch.save(values, file, _use_new_zipfile_serialization=False)
+            file.flush()
+            self.begin()
+            with open(file.name, "rb") as opened:
+                loaded = torch.load(opened)
+        self.move()
+        for i, value in values.items():
+            self.assertTrue(torch.equal(loaded[i], value))
 
     def test_storages_that_grow_count(self):
         self.begin()

@@ -358,6 +358,22 @@ class Adapter:
                 self._need_iteration()
                 self._touch(record, _READ, b"look", self._at)
 
+    def change(self, storage: Any) -> None:
+        """Brings a storage's bytes back, which change now, before the next operator."""
+        with self.lock:
+            known = getattr(storage, ATTRIBUTE, None)
+            if not self.open or self.in_operator or known is None:
+                return
+            if self.in_child:
+                return self.hold(storage)
+            self.sweep()
+            if known.__class__ is Record:
+                self._settle_repeats(known)
+                self._need_iteration()
+                self._touch(known, _UPDATE, b"change", self._at)
+            else:
+                self._before_change(known)
+
     def release(self, storage: Any, reason: str, until_step: bool) -> None:
         """The program has the address of the bytes: they stay until the next iteration, or for good."""
         with self.lock:

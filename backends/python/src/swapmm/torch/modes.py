@@ -55,7 +55,9 @@ _NUMBERS = {bool, int, float, complex}
 #: What storages do with their bytes while they run, and what may be done with them later, or changes them.
 _STORAGE_LOOKS = ("nbytes", "size", "__len__", "__iter__", "__repr__", "__copy__", "__deepcopy__", "__reduce__",
                   "clone", "tolist", "cpu", "cuda", "to", "_write_file")
-_STORAGE_CHANGES = ("copy_", "fill_", "resize_", "__setitem__", "byteswap")
+_STORAGE_CHANGES = ("fill_", "__setitem__", "byteswap", "_set_from_file")
+#: These need another storage besides, or change the size.
+_STORAGE_MOVES = ("copy_", "resize_")
 _STORAGE_ADDRESSES = ("data_ptr", "pin_memory", "share_memory_", "_share_fd_cpu_", "_share_filename_cpu_", "_share_cuda_")
 #: A slice is a storage that shares the bytes.
 _STORAGE_ARRAYS = ("__getitem__",)
@@ -87,7 +89,8 @@ class Looks:
                 if hasattr(_Tensor, name):
                     self._wrap(_Tensor, name, prepare, self._storage)
         for names, prepare, storage_in in ((_STORAGE_LOOKS, self._look, self._known_storage),
-                                           (_STORAGE_CHANGES, self._address, self._known_storage),
+                                           (_STORAGE_CHANGES, self._change, self._known_storage),
+                                           (_STORAGE_MOVES, self._address, self._known_storage),
                                            (_STORAGE_ADDRESSES, self._address, self._any_storage),
                                            (_STORAGE_ARRAYS, self._array, self._any_storage)):
             for name in names:
@@ -241,6 +244,9 @@ class Looks:
 
     def _look(self, storage: Any, _name: str) -> None:
         self.adapter.hold(storage)
+
+    def _change(self, storage: Any, _name: str) -> None:
+        self.adapter.change(storage)
 
     def _address(self, storage: Any, name: str) -> None:
         self.adapter.release(storage, f"the program called {name}()", until_step=True)

@@ -70,7 +70,7 @@ def kind_of(value: Any) -> int:
 
 
 #: Operators that torch.library.custom_op() has made, by name.
-_in_python: Any = getattr(getattr(torch._library, "custom_ops", None), "OPDEFS", {})
+_in_python: Any = getattr(getattr(getattr(torch, "_library", None), "custom_ops", None), "OPDEFS", {})
 
 
 def address_of_text(text: bytes) -> int:
