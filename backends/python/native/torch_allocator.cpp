@@ -42,7 +42,6 @@ class Room {
     begin_ = place;
     end_ = place + bytes;
     least_ = least;
-    is_measuring_ = bytes != 0 || least != 0;
   }
 
   /// The number of a new request.
@@ -50,7 +49,7 @@ class Room {
 
   /// The first place that is free; null: there is none, or it is too small to count.
   void* take(std::size_t bytes) {
-    if (!is_measuring_ || bytes < least_) return nullptr;
+    if (!is_open() || bytes < least_) return nullptr;
     const std::uint64_t size = (bytes + alignment - 1) / alignment * alignment;
     std::uint64_t place = begin_;
     for (const auto& [start, length] : live_) {
@@ -69,7 +68,7 @@ class Room {
   void give_back(void* memory) { live_.erase(reinterpret_cast<std::uint64_t>(memory)); }
 
   void note(void* memory, std::int64_t request) {
-    if (is_measuring_) request_of_[memory] = request;
+    if (is_open()) request_of_[memory] = request;
   }
 
   [[nodiscard]] std::int64_t request_of(void* memory) const {
@@ -85,10 +84,11 @@ class Room {
  private:
   static constexpr std::uint64_t alignment = 512;
 
+  [[nodiscard]] bool is_open() const { return least_ != 0; }
+
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
-  std::uint64_t least_ = 0;  // smaller requests are the pool's
-  bool is_measuring_ = false;
+  std::uint64_t least_ = 0;                             // smaller requests are the pool's; 0: it is not open
   std::map<std::uint64_t, std::uint64_t> live_;         // sizes by place
   std::unordered_map<void*, std::int64_t> request_of_;  // the last one that got it
   std::int64_t requests_ = 0;

@@ -61,20 +61,12 @@ class ManagerOn : public swapmm_manager {
   // ---- tensors
 
   swapmm_tensor create(std::string_view name, Bytes bytes, Lifetime lifetime) override {
-    check_size(name, bytes);
-    tensors_.reserve();
-    const std::uint64_t number = new_tensor_number();
-    runtime::Record<B>& record = core_->create(name, bytes, lifetime);
-    return tensors_.add(number, {&record, record.tensor.serial});
+    return add(name, bytes, [&] { return &core_->create(name, bytes, lifetime); });
   }
 
   swapmm_tensor create_constant(std::string_view name, Bytes bytes, const std::shared_ptr<FileMemory>& source,
                                 Bytes offset) override {
-    check_size(name, bytes);
-    tensors_.reserve();
-    const std::uint64_t number = new_tensor_number();
-    runtime::Record<B>& record = core_->create_constant(name, bytes, source, offset);
-    return tensors_.add(number, {&record, record.tensor.serial});
+    return add(name, bytes, [&] { return &core_->create_constant(name, bytes, source, offset); });
   }
 
   void destroy(swapmm_tensor tensor) override { core_->destroy(*tensors_.remove(tensor).record); }
@@ -235,6 +227,16 @@ class ManagerOn : public swapmm_manager {
   [[nodiscard]] B& backend() { return core_->backend(); }
 
  private:
+  /// A new tensor. `create()` returns the core's record of it.
+  template <class Create>
+  swapmm_tensor add(std::string_view name, Bytes bytes, Create&& create) {
+    check_size(name, bytes);
+    tensors_.reserve();
+    const std::uint64_t number = new_tensor_number();
+    runtime::Record<B>* const record = create();
+    return tensors_.add(number, {record, record->tensor.serial});
+  }
+
   /// How an operation runs again.
   struct Again {
     ManagerOn* manager = nullptr;

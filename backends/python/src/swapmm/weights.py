@@ -10,12 +10,13 @@ import weakref
 from typing import Any, Dict, Iterable, List, NamedTuple, Tuple, Union
 
 from . import _native, errors
+from ._memory import ELEMENT_TYPES
 
 _LARGEST_HEAD = 100 << 20  # as the format's own library has it
 _TYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "I16": "int16", "U16": "uint16", "I32": "int32", "U32": "uint32",
           "I64": "int64", "U64": "uint64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
           "C64": "complex64"}  # fmt: skip
-_OTHER_SIZES = {"F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1, "F4": 0, "F6_E2M3": 0, "F6_E3M2": 0}
+_OTHER_SIZES = {"F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1}
 
 
 class WeightsFile:
@@ -101,16 +102,10 @@ def _weight(name: str, entry: Any, file: WeightsFile, begin: int, size: int) -> 
     if not first <= last <= size - begin:
         raise ValueError(f"{name!r} has the bytes from {first} to {last}, and the file has {size - begin}")
     known = _TYPES.get(type_)
-    bits = 8 * (_native_size(known) if known is not None else _OTHER_SIZES.get(type_, 0))
-    if bits and 8 * (last - first) != bits * count:
-        raise ValueError(f"{name!r} has {last - first} bytes, and its shape {list(shape)} of {type_} needs {bits * count // 8}")
+    bytes_each = ELEMENT_TYPES[known].size if known is not None else _OTHER_SIZES.get(type_, 0)
+    if bytes_each and last - first != bytes_each * count:
+        raise ValueError(f"{name!r} has {last - first} bytes, and its shape {list(shape)} of {type_} needs {bytes_each * count}")
     return Weight(name, known or str(type_), shape, file, begin + first, last - first)
-
-
-def _native_size(dtype: str) -> int:
-    from ._memory import ELEMENT_TYPES
-
-    return ELEMENT_TYPES[dtype].size
 
 
 def open_weights(paths: Union[str, "os.PathLike[str]", Iterable[Any]]) -> Dict[str, Weight]:

@@ -216,10 +216,7 @@ class Adapter:
             self.keep(storage, "memory that PyTorch does not own", foreign=True)
             return None
         self._need_iteration()
-        self._finish()
-        number = ctypes.c_uint64()
-        self._check(self._library.tensor_create(self._manager, size, name, 0, ctypes.byref(number)))
-        record = self._new_record(storage, number.value, size)
+        record = self._create(storage, size, name)
         try:
             # Its value comes from elsewhere: to the manager, an operation has written it.
             self._touch(record, _WRITE, b"appears", self.memory.adopt)
@@ -228,15 +225,19 @@ class Adapter:
             raise
         return record
 
-    def _adopt_value(self, storage: Any, value: Any, name: bytes) -> None:
-        """A storage that has no bytes, with a value in host memory."""
-        size = nbytes_of(value)
+    def _create(self, storage: Any, size: int, name: bytes) -> Record:
+        """The manager has a tensor for the storage, which has no value yet."""
         self._finish()
         number = ctypes.c_uint64()
         self._check(self._library.tensor_create(self._manager, size, name, 0, ctypes.byref(number)))
-        record = self._new_record(storage, number.value, size)
+        return self._new_record(storage, number.value, size)
+
+    def _adopt_value(self, storage: Any, value: Any, name: bytes) -> None:
+        """A storage that has no bytes, with a value in host memory."""
+        size = nbytes_of(value)
+        record = self._create(storage, size, name)
         try:
-            self._check(self._library.tensor_upload(self._manager, number.value, 0, value.data_ptr(), size))
+            self._check(self._library.tensor_upload(self._manager, record.number, 0, value.data_ptr(), size))
         except BaseException:
             self._drop(record, storage)
             raise
@@ -668,7 +669,7 @@ class Adapter:
         for storage, value in moved:
             self._adopt_value(storage, value, name)
         if len(made) != len(placed) or not fits:
-            self._settle(call, made, large if not fits else [nbytes_of(storage) for storage in made if nbytes_of(storage) >= SMALL])
+            self._settle(call, made, None if fits else large)
         for storage in shared:
             self.release(storage, "memory that an operator has shared with an array", until_step=False)
         return results
@@ -718,9 +719,10 @@ class Adapter:
                     made.append(storage)
         return made
 
-    def _settle(self, call: Call, made: List[Any], expected: List[int]) -> None:
-        """Takes over what the operator has made without a place."""
-        if [nbytes_of(storage) for storage in made if nbytes_of(storage) >= SMALL] != expected:
+    def _settle(self, call: Call, made: List[Any], expected: Optional[List[int]]) -> None:
+        """Takes over what the operator has made without a place. `expected`: the sizes of large ones; None: it is known that
+        they were as expected."""
+        if expected is not None and [nbytes_of(storage) for storage in made if nbytes_of(storage) >= SMALL] != expected:
             self.unforeseen += call.sizes is not None
             if not call.signature.by_value:
                 self.sizes.learn(call.key, tuple(nbytes_of(storage) for storage in made))

@@ -33,6 +33,9 @@ class Call:
     __slots__ = ("signature", "function", "args", "kwargs", "operands", "uses", "key", "sizes", "large",
                  "is_strange", "compounds", "changes", "changes_kept", "looks", "room", "is_prepared", "most")
 
+    #: Whether it may run again after the pool for work areas has grown.
+    may_grow = True
+
     def __init__(self, signature: Any, function: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> None:
         self.signature, self.function, self.args, self.kwargs = signature, function, args, kwargs
         self.operands: List[Tuple[Record, Any]] = []  # with their storages
@@ -54,9 +57,6 @@ class Call:
 
     def run(self) -> Any:
         return self.function(*self.args, **self.kwargs)
-
-    #: Whether it may run again after the pool for work areas has grown.
-    may_grow = True
 
     def begin(self, _memory: Any, _place: int, _room: int) -> None:
         """Its operation has begun, with this work area."""

@@ -205,7 +205,7 @@ class CudaMemory(Memory):
         # Its results are in it the first time, and in their own places the second time.
         peak = self.library.torch_room_peak()
         if not region.is_measured or peak > region.room:
-            region.room = -(-peak // 512) * 512
+            region.room = peak
         region.is_measured = region.sizes is not None
 
     def request_of(self, storage: Any) -> int:

@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import errors
 from .kept import ATTRIBUTE
-from .operators import LOOK, has_own_dispatch, signature_of, storage_of
+from .operators import LOOK, has_own_dispatch, signature_of, storage_or_none
 from .places import Record
 
 
@@ -30,11 +30,7 @@ class Guard(TorchDispatchMode):
         if signature.touches_data:
             for tensor, way in signature.operands(args, kwargs or {}):
                 if way != LOOK and tensor.numel():
-                    try:
-                        storage = storage_of(tensor)
-                    except (NotImplementedError, RuntimeError):  # it has none
-                        continue
-                    require_bytes(storage, signature.name)
+                    require_bytes(storage_or_none(tensor), signature.name)
         return function(*args, **(kwargs or {}))
 
     @classmethod

@@ -41,6 +41,14 @@ storage_of: Callable[[torch.Tensor], Any] = getattr(_TensorBase, "untyped_storag
 # The same for what storages can do themselves.
 _StorageBase: Any = getattr(torch._C, "StorageBase", torch.UntypedStorage)
 nbytes_of: Callable[[Any], int] = _StorageBase.nbytes
+def storage_or_none(tensor: torch.Tensor) -> Any:
+    """None: it has none, such as a sparse one, or weights in the layout of a library."""
+    try:
+        return storage_of(tensor)
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
 resize_storage: Callable[[Any, int], Any] = _StorageBase.resize_
 address_of: Callable[[Any], int] = _StorageBase.data_ptr
 copy_storage: Callable[[Any, Any], Any] = _StorageBase.copy_

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiled graphs (torch.compile): each runs as one operation. Its kernels are not PyTorch's operators, and take addresses.
 
-A graph asks for memory in the same order whenever it runs on inputs of the same sizes. So its first run has all the room
-that there is; what it asked for, and which of that became its results, is known from then on."""
+A graph asks for memory in the same order whenever it runs on inputs of the same sizes. So its first run has more room than
+it is expected to need; what it asked for, and which of that became its results, is known from then on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import contextlib
 import copy
 import importlib.abc
 import importlib.util
+import itertools
 import sys
 import warnings
 import weakref
@@ -22,10 +23,9 @@ from .. import errors
 from .calls import Call
 from .kept import ATTRIBUTE
 from .modes import COMPILES, Dispatch
-from .operators import CHANGE, READ, TENSOR, address_of_text, flat_tensors, kind_of, nbytes_of, storage_of
+from .operators import CHANGE, READ, TENSOR, address_of_text, flat_tensors, kind_of, nbytes_of, storage_of, storage_or_none
 from .places import SMALL
 from .requests import Requests, current
-
 
 _MOST_REGIONS = 1000  # of one graph
 _MARGIN = 16 << 20
@@ -73,14 +73,6 @@ class Region:
             position for position, storage in enumerate(inputs) if storage is not None and storage._cdata in returned}
 
 
-def _storage_of(tensor: torch.Tensor) -> Any:
-    """Weights in the layout of a library have none."""
-    try:
-        return storage_of(tensor)
-    except (NotImplementedError, RuntimeError):
-        return None
-
-
 class _Watch(TorchDispatchMode):
     """Sees PyTorch's operators within a graph, which ask for memory themselves."""
 
@@ -90,9 +82,9 @@ class _Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         results = function(*args, **(kwargs or {}))
-        given = {storage._cdata for storage in map(_storage_of, flat_tensors([args, kwargs or {}])) if storage is not None}
+        given = {storage._cdata for storage in map(storage_or_none, flat_tensors([args, kwargs or {}])) if storage is not None}
         for tensor in flat_tensors(results):
-            storage = _storage_of(tensor)
+            storage = storage_or_none(tensor)
             if storage is not None and tensor.device.type == "cpu" and storage._cdata not in given:
                 self._requests.check(nbytes_of(storage))
                 self._requests.add(storage)
@@ -191,41 +183,29 @@ def _is_the_same(node: torch.fx.Node) -> bool:
 
 def _bytes_of(graph: torch.fx.Graph) -> Tuple[int, int]:
     """The bytes of a graph's inputs and results, and the most that all its values have at once. 0, 0: not known."""
-    last: Dict[int, int] = {}  # the last node that uses a storage
-    sizes: Dict[int, int] = {}
-    first: Dict[int, int] = {}
-    nodes = list(graph.nodes)
+    sizes: Dict[int, int] = {}  # of storages
+    first: Dict[int, int] = {}  # the node that makes one
+    last: Dict[int, int] = {}  # the last node that uses it
+    of: Dict[torch.fx.Node, List[int]] = {}
     outer: Set[int] = set()
-    for i, node in enumerate(nodes):
-        own = []
+    for i, node in enumerate(graph.nodes):
+        own = of[node] = []
         for value in flat_tensors(node.meta.get("val")):
-            size = nbytes_of(storage_of(value)) if not _has_symbols(value) else None
-            if size is None:
+            if _has_symbols(value):
                 return 0, 0
-            key = storage_of(value)._cdata
-            sizes[key] = size
-            first.setdefault(key, i)
-            last[key] = i
-            own.append(key)
-        for used in node.all_input_nodes:
-            for key in used.meta.get("_swapmm", ()):
-                last[key] = i
-        node.meta["_swapmm"] = own
-        if node.op == "placeholder":
-            outer.update(own)
-        if node.op == "output":
-            for used in node.all_input_nodes:
-                outer.update(used.meta["_swapmm"])
-    changes = [0] * (len(nodes) + 1)
+            storage = storage_of(value)
+            sizes[storage._cdata] = nbytes_of(storage)
+            first.setdefault(storage._cdata, i)
+            own.append(storage._cdata)
+        used = [key for other in node.all_input_nodes for key in of[other]]
+        last.update(dict.fromkeys(own + used, i))
+        outer.update(own if node.op == "placeholder" else used if node.op == "output" else ())
+    changes = [0] * (len(of) + 1)
     for key, size in sizes.items():
-        changes[0 if key in outer and nodes[first[key]].op == "placeholder" else first[key]] += size
+        changes[first[key]] += size
         if key not in outer:
             changes[last[key] + 1] -= size
-    now = most = 0
-    for change in changes:
-        now += change
-        most = max(most, now)
-    return sum(sizes[key] for key in outer), most
+    return sum(sizes[key] for key in outer), max(itertools.accumulate(changes))
 
 
 def _has_symbols(value: torch.Tensor) -> bool:
@@ -420,7 +400,7 @@ class Graphs:
     def _release(self, values: Any) -> None:
         """Something that the manager does not see reads these tensors."""
         for tensor in flat_tensors(values):
-            storage = _storage_of(tensor)
+            storage = storage_or_none(tensor)
             if storage is not None and getattr(storage, ATTRIBUTE, None) is not None:
                 self.adapter.release(storage, "a compiled graph beside the operators", until_step=True)
 
@@ -436,7 +416,7 @@ class Graphs:
     def _keep_constants(self, values: Any) -> None:
         for tensor in values:
             if isinstance(tensor, torch.Tensor) and self.adapter.is_ours(tensor):
-                storage = _storage_of(tensor)
+                storage = storage_or_none(tensor)
                 if storage is None or not nbytes_of(storage) and not hasattr(storage, ATTRIBUTE):
                     continue
                 if getattr(storage, ATTRIBUTE, None) is None:

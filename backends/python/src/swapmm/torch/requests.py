@@ -40,14 +40,13 @@ class Requests:
         self._count += 1
         self._now += size
         self._events.append((number, size))
-        known, events = self._numbers, self._events
         me = weakref.ref(self)
 
         def gone(_: Any) -> None:
-            known.pop(key, None)
-            events.append((number, -size))
             requests = me()
             if requests is not None:
+                requests._numbers.pop(key, None)
+                requests._events.append((number, -size))
                 requests._now -= size
 
         self._numbers[key] = number, weakref.ref(storage, gone)
