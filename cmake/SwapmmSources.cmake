@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version
+  HEADERS divided error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
@@ -188,6 +188,8 @@ swapmm_files(include/swapmm/runtime/observe
   SOURCES lingering program replayed_program use_history)
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
+swapmm_files(include/swapmm/runtime/slices
+  HEADERS joined_slices slice_layout)
 swapmm_files(include/swapmm/runtime/timing
   HEADERS encoding_history link_estimate profiler round_times sampler timed_copies
   SOURCES encoding_history link_estimate)

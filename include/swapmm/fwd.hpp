@@ -60,8 +60,15 @@ template <class T, Backend B>
 class HostView;
 template <class T, Backend B>
 class Tensor;
+struct Division;
+template <class T, Backend B>
+class DividedTensor;
+template <class T, Backend B>
+class DividedView;
 template <Backend B, std::size_t N>
 struct Accesses;
+template <Backend B>
+struct AccessesWithSlices;
 template <Backend B>
 class Bundle;
 template <Backend B>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,9 +14,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/backend/file_memory.hpp>
+#include <swapmm/divided.hpp>
 #include <swapmm/error.hpp>
 #include <swapmm/ir/profile.hpp>
 #include <swapmm/operation.hpp>
@@ -25,6 +29,7 @@
 #include <swapmm/runtime/core/iteration_capture.hpp>
 #include <swapmm/runtime/core/make_core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/slices/slice_layout.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
 
@@ -119,6 +124,24 @@ class MemoryManager {
     return Tensor<T, B>(core_, core().create_constant(name, bytes, source, offset), shape, *shape.count());
   }
 
+  /// Creates a tensor whose values lie in pieces, so that it may be larger than the device budget: see DividedTensor. It
+  /// is divided along its first dimension. Throws UsageError as tensor() does.
+  template <class T>
+  [[nodiscard]] DividedTensor<T, B> divided(const Shape& shape, std::string_view name = "tensor",
+                                            const Division& division = {}) {
+    const Bytes bytes = bytes_of<T>(shape, name);
+    const std::size_t entries = entries_per_piece(shape[0], Bytes{bytes.value / shape[0]}, division);
+    std::vector<Tensor<T, B>> pieces;
+    std::vector<std::size_t> extents;
+    for (std::size_t i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
+    for (std::size_t first = 0; first < shape[0]; first += entries) {
+      extents[0] = std::min(entries, shape[0] - first);
+      const std::string piece = std::string(name) + "[" + std::to_string(pieces.size()) + "]";
+      pieces.push_back(tensor<T>(Shape(std::span<const std::size_t>(extents)), piece, division.lifetime));
+    }
+    return DividedTensor<T, B>(std::move(pieces), shape, entries);
+  }
+
   /// Begins an iteration. It ends when the returned object is destroyed. The name distinguishes the repeated parts of a
   /// program ("train", "evaluate"). The call may make a plan, which takes as long as the planner does.
   [[nodiscard]] Iteration<B> iteration(std::string_view name = "iteration") {
@@ -149,16 +172,8 @@ class MemoryManager {
       require_usable(name, entry.tensor, bundle.items_.size());
       bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
     }
-    const runtime::Request<B> request{name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_};
-    runtime::run_beside_views<B>(core(), bundle.items_, [&] {
-      if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
-        if (bundle.replayable_) return run_replayable(request, callable);
-      } else if (bundle.replayable_) {
-        throw runtime::operation_misused(name, " is replayable, and its callable cannot be copied");
-      }
-      runtime::run_again_before(core(), request);
-      run_request(core(), request, callable);
-    });
+    if (!bundle.slices_.empty()) return run_with_slices(name, bundle, callable);
+    run_bundle(bundle.items_, {name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_}, callable);
   }
 
   /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
@@ -275,8 +290,72 @@ class MemoryManager {
     return declared == Access::write && !tensor.whole() ? Access::update : declared;
   }
 
+  // As many as fit a 24th of the budget and one allocation, but in pieces of nearly equal size.
+  [[nodiscard]] std::size_t entries_per_piece(std::size_t entries, Bytes entry, const Division& division) {
+    if (division.entries != 0) return std::min(division.entries, entries);
+    constexpr std::uint64_t pieces_in_budget = 24;
+    const Report report = core().report();
+    Bytes most{(report.device_budget - report.codec_staging).value / pieces_in_budget};
+    if (const auto largest = core().backend().capabilities().max_allocation) most = std::min(most, *largest);
+    const std::uint64_t fit = std::clamp<std::uint64_t>(most.value / std::max<std::uint64_t>(entry.value, 1), 1, entries);
+    const std::uint64_t pieces = (entries + fit - 1) / fit;
+    return static_cast<std::size_t>((entries + pieces - 1) / pieces);
+  }
+
+  // `items` are those of the request.
+  template <class Callable>
+  void run_bundle(std::span<runtime::BundleItem<B>> items, const runtime::Request<B>& request, Callable& callable) {
+    runtime::run_beside_views<B>(core(), items, [&] {
+      if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
+        if (request.replayable) return run_replayable(request, callable);
+      } else if (request.replayable) {
+        throw runtime::operation_misused(request.name, " is replayable, and its callable cannot be copied");
+      }
+      runtime::run_again_before(core(), request);
+      run_request(core(), request, callable);
+    });
+  }
+
+  template <class Callable>
+  void run_with_slices(std::string_view name, Bundle<B>& bundle, Callable& callable) {
+    for (const runtime::BundledSlice<B>& entry : bundle.slices_) {
+      const runtime::SlicePart<B>& first = entry.slice.parts.front();
+      require_usable(name, {entry.slice.core, first.piece.record, {}, first.bytes, first.piece.serial},
+                     bundle.items_.size());
+    }
+    runtime::require_apart(name, bundle.slices_);
+    runtime::add_pieces(bundle.slices_, bundle.items_);
+    const auto layout = std::make_shared<const runtime::SliceLayout<B>>(
+        runtime::lay_out(bundle.slices_, bundle.scratch_, core().backend().capabilities()));
+    const runtime::Request<B> request{name, bundle.items_, layout->scratch, bundle.has_scratch_, bundle.replayable_};
+    const auto run_as = [&](auto with) { run_bundle(bundle.items_, request, with); };
+    if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
+      if (bundle.replayable_) {  // the callable is kept
+        using Copied = std::remove_cvref_t<Callable>;
+        if (layout->joins()) return run_as(detail::WithJoinedSlices<B, Copied>{callable, layout});
+        return run_as(detail::WithSlices<B, Copied>{callable, layout});
+      }
+    }
+    if (layout->joins()) return run_as(detail::WithJoinedSlices<B, Callable&>{callable, layout});
+    run_as(detail::WithSlices<B, Callable&>{callable, layout});
+  }
+
+  template <class Part>
+  static constexpr bool has_slices = std::is_same_v<std::remove_cvref_t<Part>, AccessesWithSlices<B>>;
+
   template <class Tuple, std::size_t... I>
-  void run_parts(std::string_view name, Tuple&& parts, std::index_sequence<I...>) {
+  void run_parts(std::string_view name, Tuple&& parts, std::index_sequence<I...> positions) {
+    if constexpr ((false || ... || has_slices<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>)) {
+      Bundle<B> bundle;
+      (bundle.add_part(std::get<I>(parts)), ...);
+      run(name, bundle, std::get<sizeof...(I)>(parts));
+    } else {
+      run_in_place(name, std::forward<Tuple>(parts), positions);
+    }
+  }
+  // A bundle whose size is known at compile time.
+  template <class Tuple, std::size_t... I>
+  void run_in_place(std::string_view name, Tuple&& parts, std::index_sequence<I...>) {
     constexpr std::size_t count =
         (std::size_t{0} + ... + std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>::count);
     std::array<runtime::BundleItem<B>, count> items;

@@ -7,13 +7,17 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/divided.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/slices/joined_slices.hpp>
 #include <swapmm/tensor.hpp>
 
 namespace swapmm {
@@ -26,26 +30,63 @@ struct Accesses {
   std::array<TensorRef<B>, N> tensors;     ///< the tensors, in the order given
 };
 
+/// The same where slices of divided tensors are among them. Their number is not known at compile time.
+template <Backend B>
+struct AccessesWithSlices {
+  static constexpr std::size_t count = 0;  ///< not known
+  Access access;                           ///< how all of them are accessed
+  std::vector<TensorRef<B>> tensors;       ///< the tensors and views
+  std::vector<runtime::SliceRef<B>> slices;  ///< the slices
+};
+
 /// A work area of one operation. Returned by scratch().
 struct Scratch {
   static constexpr std::size_t count = 0;  ///< number of tensors: none
   Bytes bytes;                             ///< size; 0 means no work area
 };
 
-/// Declares that the operation needs the values and leaves them unchanged.
+namespace detail {
+
+/// True for tensors and views, which lie in one place; false for divided tensors and their slices.
+template <class TensorOrSlice>
+inline constexpr bool lies_in_one_place = requires(const TensorOrSlice& tensor) { tensor.ref(); };
+
+template <Backend B, class... Tensors>
+[[nodiscard]] auto accesses(Access access, const Tensors&... tensors) {
+  if constexpr ((lies_in_one_place<Tensors> && ...)) {
+    return Accesses<B, sizeof...(Tensors)>{access, {tensors.ref()...}};
+  } else {
+    AccessesWithSlices<B> all{.access = access, .tensors = {}, .slices = {}};
+    const auto add = [&](const auto& tensor) {
+      if constexpr (lies_in_one_place<std::remove_cvref_t<decltype(tensor)>>) {
+        all.tensors.push_back(tensor.ref());
+      } else {
+        all.slices.push_back(tensor.slice_ref());
+      }
+    };
+    (add(tensors), ...);
+    return all;
+  }
+}
+
+}  // namespace detail
+
+/// Declares that the operation needs the values and leaves them unchanged. Takes tensors, views, divided tensors and
+/// their slices.
 template <template <class, Backend> class First, class T, Backend B, class... Rest>
 [[nodiscard]] auto reads(const First<T, B>& first, const Rest&... rest) {
-  return Accesses<B, 1 + sizeof...(rest)>{Access::read, {first.ref(), rest.ref()...}};
+  return detail::accesses<B>(Access::read, first, rest...);
 }
-/// Declares that the operation gives every element a new value. A view of a part counts as an update of the tensor.
+/// Declares that the operation gives every element a new value. A view of a part counts as an update of the tensor, a
+/// slice of a part of a piece as an update of that piece.
 template <template <class, Backend> class First, class T, Backend B, class... Rest>
 [[nodiscard]] auto writes(const First<T, B>& first, const Rest&... rest) {
-  return Accesses<B, 1 + sizeof...(rest)>{Access::write, {first.ref(), rest.ref()...}};
+  return detail::accesses<B>(Access::write, first, rest...);
 }
 /// Declares that the operation needs the values and changes them in place.
 template <template <class, Backend> class First, class T, Backend B, class... Rest>
 [[nodiscard]] auto updates(const First<T, B>& first, const Rest&... rest) {
-  return Accesses<B, 1 + sizeof...(rest)>{Access::update, {first.ref(), rest.ref()...}};
+  return detail::accesses<B>(Access::update, first, rest...);
 }
 /// Declares a work area: device bytes for this operation only, which op.scratch() returns. Their content is undefined.
 /// They count against the budget like a tensor. Several declarations in one operation add up to one area.
@@ -72,17 +113,17 @@ inline constexpr Replayable replayable{};
 template <Backend B>
 class Bundle {
  public:
-  /// Adds tensors or views, as swapmm::reads() does.
+  /// Adds tensors, views or slices, as swapmm::reads() does.
   template <class... Tensors>
   Bundle& reads(const Tensors&... tensors) {
     return add(Access::read, tensors...);
   }
-  /// Adds tensors or views, as swapmm::writes() does.
+  /// Adds tensors, views or slices, as swapmm::writes() does.
   template <class... Tensors>
   Bundle& writes(const Tensors&... tensors) {
     return add(Access::write, tensors...);
   }
-  /// Adds tensors or views, as swapmm::updates() does.
+  /// Adds tensors, views or slices, as swapmm::updates() does.
   template <class... Tensors>
   Bundle& updates(const Tensors&... tensors) {
     return add(Access::update, tensors...);
@@ -101,6 +142,7 @@ class Bundle {
   /// Removes all tensors, the work area and replayable().
   void clear() {
     tensors_.clear();
+    slices_.clear();
     scratch_ = Bytes{};
     replayable_ = false;
     if (cores_.size() > 1) cores_.erase(cores_.begin(), cores_.end() - 1);
@@ -116,23 +158,56 @@ class Bundle {
   };
   template <class... Tensors>
   Bundle& add([[maybe_unused]] Access access, const Tensors&... tensors) {
-    (add(access, tensors.ref()), ...);
+    (add_one(access, tensors), ...);
     return *this;
   }
-  void add(Access access, const TensorRef<B>& tensor) {
+  void add_part(const Scratch& area) { scratch(scratch_ + area.bytes); }
+  void add_part(const Replayable& /*declared*/) { replayable_ = true; }
+  template <std::size_t N>
+  void add_part(const Accesses<B, N>& part) {
+    for (const TensorRef<B>& tensor : part.tensors) add_tensor(part.access, tensor);
+  }
+  void add_part(const AccessesWithSlices<B>& part) {
+    for (const TensorRef<B>& tensor : part.tensors) add_tensor(part.access, tensor);
+    for (const runtime::SliceRef<B>& slice : part.slices) add_slice(part.access, slice);
+  }
+  template <class TensorOrSlice>
+  void add_one(Access access, const TensorOrSlice& tensor) {
+    if constexpr (detail::lies_in_one_place<TensorOrSlice>) {
+      add_tensor(access, tensor.ref());
+    } else {
+      add_slice(access, tensor.slice_ref());
+    }
+  }
+  void add_tensor(Access access, const TensorRef<B>& tensor) {
     tensors_.push_back({access, tensor});
-    if (tensor.core == nullptr || (!cores_.empty() && cores_.back().get() == tensor.core)) return;
-    std::erase_if(cores_, [&](const auto& core) { return core.get() == tensor.core; });
-    cores_.push_back(tensor.core->shared_from_this());
+    if (tensor.core != nullptr) keep(*tensor.core);
+  }
+  void add_slice(Access access, runtime::SliceRef<B> slice) {
+    keep(*slice.core);
+    slices_.push_back({.slice = std::move(slice), .access = access, .joined_at = {}});
+  }
+  void keep(runtime::Core<B>& core) {
+    if (!cores_.empty() && cores_.back().get() == &core) return;
+    std::erase_if(cores_, [&](const auto& kept) { return kept.get() == &core; });
+    cores_.push_back(core.shared_from_this());
   }
 
   std::vector<Entry> tensors_;
+  std::vector<runtime::BundledSlice<B>> slices_;
   std::vector<runtime::BundleItem<B>> items_;
   Bytes scratch_;
   std::vector<std::shared_ptr<runtime::Core<B>>> cores_;  // kept alive, so that tensors that are gone can be recognized
   bool has_scratch_ = false;
   bool replayable_ = false;
 };
+
+namespace detail {
+template <Backend B, class Callable>
+struct WithSlices;
+template <Backend B, class Callable>
+struct WithJoinedSlices;
+}  // namespace detail
 
 /// The argument of an operation's callable. Gives access to the bundle on the device and to the queue for the
 /// operation's work. Valid while the callable runs.
@@ -150,22 +225,40 @@ class Operation {
   [[nodiscard]] typename B::template View<T> operator[](const View<T, B>& view) const {
     return place<T>(view.ref(), view.size());
   }
-  /// The tensor or view as a raw kernel launch takes it, see Argument; docs/interop.md has an example for each API.
+  /// A slice of a divided tensor on the device, in one piece: see DividedView. The bundle must contain the slice or a
+  /// larger one. Throws UsageError if it does not, if the bundle has it in_pieces() and it lies in several, or if it is
+  /// a part of the bundle's and does not begin at a multiple of Capabilities::view_alignment.
+  template <class T>
+  [[nodiscard]] typename B::template View<T> operator[](const DividedView<T, B>& slice) const {
+    return typename B::template View<T>(address(slice.slice_ref()), slice.size());
+  }
+  /// The same for all of a divided tensor.
+  template <class T>
+  [[nodiscard]] typename B::template View<T> operator[](const DividedTensor<T, B>& tensor) const {
+    return (*this)[tensor.view()];
+  }
+  /// The tensor, view or slice as a raw kernel launch takes it, see Argument; docs/interop.md has an example for each API.
   /// Throws as operator[] does.
   template <template <class, Backend> class TensorOrView, class T>
     requires requires(const typename B::Address& address) {
       { address.argument() } -> std::same_as<Argument>;
     }
-  [[nodiscard]] Argument argument(const TensorOrView<T, B>& tensor) const { return address(tensor.ref()).argument(); }
+  [[nodiscard]] Argument argument(const TensorOrView<T, B>& tensor) const {
+    if constexpr (detail::lies_in_one_place<TensorOrView<T, B>>) {
+      return address(tensor.ref()).argument();
+    } else {
+      return address(tensor.slice_ref()).argument();
+    }
+  }
   /// The work area. If it was declared with 0 bytes it is empty: size() is 0, and buffer() or data() is null. Throws
   /// UsageError if none was declared.
   [[nodiscard]] typename B::template View<std::byte> scratch() const {
-    if (running_.request().has_scratch && running_.request().scratch.value == 0) return {};
-    if (running_.scratch() == nullptr) {
+    const Bytes bytes = slices_ == nullptr ? running_.request().scratch : slices_->own_scratch;
+    if (running_.request().has_scratch && bytes.value == 0) return {};
+    if (running_.scratch() == nullptr || bytes.value == 0) {
       throw runtime::operation_misused(name(), " declares no scratch");
     }
-    return typename B::template View<std::byte>(*running_.scratch(),
-                                                static_cast<std::size_t>(running_.request().scratch.value));
+    return typename B::template View<std::byte>(*running_.scratch(), static_cast<std::size_t>(bytes.value));
   }
   /// The API's own queue or stream. All work of the operation must be queued there; later work waits for it.
   [[nodiscard]] typename B::Queue& queue() const { return running_.backend().queue(); }
@@ -177,6 +270,10 @@ class Operation {
  private:
   template <Backend>
   friend class MemoryManager;
+  template <Backend, class>
+  friend struct detail::WithSlices;
+  template <Backend, class>
+  friend struct detail::WithJoinedSlices;
   explicit Operation(runtime::RunningOperation<B>& running) : running_(running) {}
 
   template <class T>
@@ -186,6 +283,10 @@ class Operation {
   const typename B::Address& address(const TensorRef<B>& tensor) const {
     if (tensor.core != &running_.core() || !running_.in_bundle(tensor.key())) refuse(tensor);
     return running_.address(*tensor.record, tensor.offset, tensor.bytes);
+  }
+  const typename B::Address& address(const runtime::SliceRef<B>& slice) const {
+    static const runtime::SliceLayout<B> none{};
+    return runtime::JoinedSlices<B>(running_, slices_ == nullptr ? none : *slices_).address(slice);
   }
   [[noreturn]] void refuse(const TensorRef<B>& tensor) const {
     if (tensor.core == &running_.core() && !tensor.key().exists()) {
@@ -200,6 +301,53 @@ class Operation {
   }
 
   runtime::RunningOperation<B>& running_;
+  const runtime::SliceLayout<B>* slices_ = nullptr;  // of the bundle; null: none
 };
+
+namespace detail {
+
+/// Whether a callable has the second form of MemoryManager::run().
+template <Backend B, class Callable>
+inline constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
+
+/// The callable of an operation with slices that all lie ready. `Callable` may be a reference.
+template <Backend B, class Callable>
+struct WithSlices {
+  Callable callable;                                      ///< the program's
+  std::shared_ptr<const runtime::SliceLayout<B>> layout;  ///< of the slices
+
+  /// Runs the program's callable.
+  void operator()(Operation<B>& op) requires(!gives_event<B, Callable>) {
+    op.slices_ = layout.get();
+    callable(op);
+  }
+  /// The second form.
+  typename B::NativeEvent operator()(Operation<B>& op, typename B::WaitList waits) requires(gives_event<B, Callable>) {
+    op.slices_ = layout.get();
+    return callable(op, std::move(waits));
+  }
+};
+
+/// The callable of an operation with slices that are joined before its work, and taken apart behind it.
+template <Backend B, class Callable>
+struct WithJoinedSlices {
+  Callable callable;                                      ///< the program's
+  std::shared_ptr<const runtime::SliceLayout<B>> layout;  ///< of the slices
+
+  /// Joins the slices, runs the program's callable, and copies what it has written to the pieces.
+  void operator()(Operation<B>& op) {
+    op.slices_ = layout.get();
+    runtime::JoinedSlices<B> joined(op.running_, *layout);
+    joined.gather();
+    if constexpr (gives_event<B, Callable>) {
+      joined.wait_for(callable(op, joined.wait_list()));
+    } else {
+      callable(op);
+    }
+    joined.scatter();
+  }
+};
+
+}  // namespace detail
 
 }  // namespace swapmm

@@ -5,6 +5,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/divided.hpp>
 #include <swapmm/error.hpp>
 #include <swapmm/memory_manager.hpp>
 #include <swapmm/operation.hpp>

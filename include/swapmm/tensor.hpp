@@ -142,7 +142,7 @@ class View {
   [[nodiscard]] Bytes bytes() const { return Bytes{count_ * sizeof(T)}; }
 
   /// A view of `count` entries of the first dimension, from entry `first` on. An operation can use a slice only if it
-  /// begins at a multiple of Capabilities::view_alignment bytes (128 or more with OpenCL, 1 elsewhere); uploads and
+  /// begins at a multiple of Capabilities::view_alignment bytes (128 or more with OpenCL, 1 with CUDA); uploads and
   /// downloads have no such limit. Throws UsageError if the first dimension does not have these entries.
   [[nodiscard]] View slice(std::size_t first, std::size_t count) const {
     if (count == 0 || first > shape_[0] || count > shape_[0] - first) {

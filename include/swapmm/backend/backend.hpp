@@ -201,6 +201,15 @@ concept FileBackend =
       { b.copy_part_to_host(host, bytes, place, bytes, bytes, waits, event) };        // to, to_offset, from, from_offset
     };
 
+/// A backend that can also copy bytes from one place on the device to another one. The copy is queued on the compute
+/// queue, as an operation's own work is. The bytes do not overlap.
+template <class B>
+concept DeviceCopyBackend =
+    Backend<B> &&
+    requires(B b, const typename B::Address& to, const typename B::Address& from, Bytes bytes) {
+      { b.copy_on_device(to, bytes, from, bytes, bytes) };                            // to, its offset, from, its offset, size
+    };
+
 /// A backend that can also keep values in the memory of other devices: of those that its Neighbour objects stand for.
 /// A copy is queued on neighbour_in or neighbour_out, starts after `waits`, and records the event. It may pass through
 /// the host where a device cannot reach the other one's memory. record(), wait(queue, events), flush(), status(),

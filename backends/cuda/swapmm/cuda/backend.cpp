@@ -221,6 +221,12 @@ void Backend::copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Addre
   session_->record(queue, event);
 }
 
+void Backend::copy_on_device(const Address& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size) {
+  const cudaError_t status = cudaMemcpyAsync(to.data() + to_offset.value, from.data() + from_offset.value, count(size),
+                                             cudaMemcpyDeviceToDevice, session_->stream(QueueKind::compute));
+  if (status != cudaSuccess) throw error_of(status, "cudaMemcpyAsync on the device", of_bytes(size));
+}
+
 void Backend::queue_transfer(QueueKind queue, std::shared_ptr<swapmm::detail::FileTransfer> transfer,
                              HostMemory* filled, std::span<const Event* const> waits, Event& event) {
   if (capturing()) throw UsageError("a graph cannot contain reads and writes of a file");

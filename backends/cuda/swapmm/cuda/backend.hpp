@@ -391,6 +391,8 @@ class SWAPMM_EXPORT Backend {
   void read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset, std::span<std::byte> to);
   void write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset, std::span<const std::byte> from);
 
+  void copy_on_device(const Address& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -463,6 +465,7 @@ static_assert(swapmm::Backend<Backend>);
 static_assert(swapmm::FileBackend<Backend>);
 static_assert(swapmm::NeighbourBackend<Backend>);
 static_assert(swapmm::CapturingBackend<Backend>);
+static_assert(swapmm::DeviceCopyBackend<Backend>);
 
 }  // namespace swapmm::cuda
 

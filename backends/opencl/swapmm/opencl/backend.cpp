@@ -286,6 +286,13 @@ void Backend::copy(QueueKind queue, HostMemory& to, Bytes to_offset, const Addre
   recorded(event, made.release());
 }
 
+void Backend::copy_on_device(const Address& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size) {
+  check(clEnqueueCopyBuffer(session_->use(QueueKind::compute), from.buffer(), to.buffer(),
+                            static_cast<std::size_t>(from_offset.value), static_cast<std::size_t>(to_offset.value),
+                            static_cast<std::size_t>(size.value), 0, nullptr, nullptr),
+        "clEnqueueCopyBuffer");
+}
+
 // The waits may be for commands of queues that were not flushed. The job keeps their events.
 void Backend::queue_job(QueueKind queue, std::shared_ptr<detail::FileJob> job, const HostMemory& host,
                         std::span<const Event* const> waits, Event& event) {

@@ -282,6 +282,8 @@ class SWAPMM_EXPORT Backend {
   void read_encoded(const EncodedMemory& from, const ZeroElements& elements, Bytes offset, std::span<std::byte> to);
   void write_encoded(EncodedMemory& to, const ZeroElements& elements, Bytes offset, std::span<const std::byte> from);
 
+  void copy_on_device(const Address& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size);
+
   void wait(QueueKind queue, std::span<const Event* const> waits);
   void record(QueueKind queue, Event& event);
   void flush(QueueKind queue);
@@ -311,6 +313,7 @@ class SWAPMM_EXPORT Backend {
 };
 
 static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend> && swapmm::EncodingBackend<Backend>);
+static_assert(swapmm::DeviceCopyBackend<Backend>);
 
 }  // namespace swapmm::opencl
 

@@ -207,6 +207,10 @@ class Faulty {
                                event.object_.inner);
     });
   }
+  void copy_on_device(const Address& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size,
+                      Where where = Where::current()) requires DeviceCopyBackend<B> {
+    launch([&] { inner_.copy_on_device(to.inner(), to_offset, from.inner(), from_offset, size); }, where);
+  }
   void read_file(FileMemory& file, Bytes file_offset, HostMemory& to, Bytes to_offset, Bytes size,
                  std::span<const Event* const> waits, Event& event,
                  Where where = Where::current()) requires FileBackend<B> {

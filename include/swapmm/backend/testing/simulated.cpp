@@ -119,6 +119,11 @@ void Backend::copy_part_to_host(HostMemory& to, Bytes to_offset, const Address& 
         waits, event);
 }
 
+void Backend::copy_on_device(const Address& to, Bytes to_offset, const Address& from, Bytes from_offset, Bytes size) {
+  Device::Issue issue(shared_->device, QueueKind::compute);
+  shared_->device.copy_on_device(issue, part_of(to.place(), to_offset), part_of(from.place(), from_offset), size);
+}
+
 NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size) {
   const auto* const known = dynamic_cast<const Neighbour*>(&neighbour);
   if (known == nullptr) {

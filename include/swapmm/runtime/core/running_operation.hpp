@@ -62,6 +62,16 @@ class RunningOperation {
   [[nodiscard]] const Request<B>& request() const { return request_; }
   /// The work area; null if there is none.
   [[nodiscard]] const typename B::Address* scratch() const { return brought_.grant.scratch; }
+  /// A part of the work area, which must be there. `offset` must be aligned as views are.
+  [[nodiscard]] const typename B::Address& scratch_part(Bytes offset, Bytes size) {
+    return session_.translate({"the work area of operation ", request_.name}, [&]() -> const typename B::Address& {
+      return *store_.addresses.at(brought_.grant.scratch_offset + offset, size);
+    });
+  }
+  /// See Session::spare_event().
+  [[nodiscard]] typename B::Event& spare_event(std::size_t number) { return session_.spare_event(number); }
+  /// True if the operation's accesses are compared with what it declares.
+  [[nodiscard]] bool is_checked() const { return checked_; }
   [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const;
   /// The address of a part of a tensor of the bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);

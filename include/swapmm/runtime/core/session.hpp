@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -47,6 +49,12 @@ class Session {
   [[nodiscard]] AccessCheck<B>& access_check() {
     if (access_check_ == nullptr) access_check_ = std::make_unique<AccessCheck<B>>(state.store, state.demand);
     return *access_check_;
+  }
+
+  /// An event for use within one operation: 0 or 1. Made at the first call.
+  [[nodiscard]] typename B::Event& spare_event(std::size_t number) {
+    while (spare_events_.size() <= number) spare_events_.push_back(state.store.backend.make_event());
+    return spare_events_[number];
   }
 
   /// Throws UsageError unless nothing but operations outside iterations may be under way.
@@ -183,6 +191,7 @@ class Session {
   }
 
   std::unique_ptr<AccessCheck<B>> access_check_;
+  std::deque<typename B::Event> spare_events_;
 };
 
 }  // namespace swapmm::runtime

@@ -338,6 +338,7 @@ class Demand {
       }
       scratch_ = place;
       grant.scratch = store_.addresses.at(place->offset, request.scratch);
+      grant.scratch_offset = place->offset;
       grant.needs.join(place->after);
       scratch_left = false;
       return true;

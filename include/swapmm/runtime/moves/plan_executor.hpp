@@ -197,6 +197,7 @@ class PlanExecutor {
     }
     if (const std::uint32_t scratch = program.scratch_roles[operation]; scratch != none) {
       grant.scratch = roles_.place(scratch).address;
+      grant.scratch_offset = roles_.place(scratch).offset;
       grant.needs.join(roles_.place(scratch).after);
     }
   }

@@ -34,6 +34,7 @@ struct Request {
 template <Backend B>
 struct Grant {
   const typename B::Address* scratch = nullptr;
+  Bytes scratch_offset;  ///< of the work area in the manager's device memory
   Clock needs;
 };
 

@@ -4,6 +4,9 @@
 #include <swapmm/backend/testing/simulated/device.hpp>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
 #include <utility>
 
 #include <swapmm/base/error.hpp>
@@ -47,6 +50,7 @@ Device::Device(const Options& options)
       order_(options) {
   capabilities_.device_name = options.device_name;
   capabilities_.alignment = options.alignment;
+  capabilities_.view_alignment = options.alignment;
   capabilities_.max_allocation = options.max_allocation;
   capabilities_.host_slab = options.host_slab;
   capabilities_.failures_stick = options.failures_stick;
@@ -308,6 +312,22 @@ Point Device::kernel(Issue& issue, std::string_view name, std::chrono::nanosecon
   command.pieces = static_cast<std::uint8_t>(phases);
   command.body = std::move(body);
   return point_of(issue);
+}
+
+void Device::copy_on_device(Issue& issue, const Place& to, const Place& from, Bytes size) {
+  constexpr std::string_view name = "copy on the device";
+  if (size.value == 0) throw refused("a copy of 0 bytes");
+  if (size.value > to.size || size.value > from.size) {
+    const std::string why = std::string(name) + " of " + std::to_string(size.value) + " bytes, between places of " +
+                            std::to_string(from.size) + " and " + std::to_string(to.size);
+    if (options_.check) report([&] { return "out of bounds: " + why; });
+    throw refused(why);
+  }
+  const std::array touches{Touch{from, size.value, false}, Touch{to, size.value, true}};
+  const std::chrono::nanoseconds duration{copy_duration(options_.on_device, size.value)};
+  const auto length = static_cast<std::size_t>(size.value);
+  kernel(issue, name, duration, touches, 1, false,
+         Body([target = to.data, source = from.data, length](int) { std::memcpy(target, source, length); }));
 }
 
 std::int64_t Device::copy_start(const Issue& issue) const {

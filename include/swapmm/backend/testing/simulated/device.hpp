@@ -86,6 +86,7 @@ class Device {
 
   Point kernel(Issue& issue, std::string_view name, std::chrono::nanoseconds duration, std::span<const Touch> touches,
                int phases, bool is_event, Body&& body);
+  void copy_on_device(Issue& issue, const Place& to, const Place& from, Bytes size);
   Point copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size);
   /// A copy of a value that is in its encoded form in the host's memory.
   Point copy_encoded(Issue& issue, CommandKind kind, const Place& place, BlockId host, const ZeroElements& elements);

@@ -68,6 +68,7 @@ struct Options {
   CopySpeed file_write;     ///< speed of writing files
   CopySpeed neighbour_in;   ///< speed of copies from neighbours
   CopySpeed neighbour_out;  ///< speed of copies to neighbours
+  CopySpeed on_device{.bytes_per_second = 100'000'000'000};  ///< speed of copies from place to place on the device
   /// The part of a plain copy's bytes that an encoded copy of a value of so many bytes is timed with: its time is known
   /// when it is queued, and its bytes are not. None: a half.
   std::function<double(Bytes)> encoded_part{};
