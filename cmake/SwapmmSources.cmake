@@ -247,7 +247,7 @@ macro(swapmm_public folder)
   endforeach()
 endmacro()
 
-swapmm_public(include/swapmm error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version)
+swapmm_public(include/swapmm divided error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/codec zero_code zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)

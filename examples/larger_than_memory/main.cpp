@@ -29,12 +29,15 @@ namespace {
 
 constexpr std::string_view usage =
     "larger_than_memory [--size CELLS] [--steps STEPS] [--every STEPS] [--shots SHOTS] [--budget MIB]\n"
-    "                   [--file FOLDER] [--host MIB] [--on-demand]\n"
+    "                   [--planes PLANES] [--file FOLDER] [--host MIB] [--on-demand]\n"
     "  --size    cells along each side of the block, default 64\n"
     "  --steps   in time, of each shot, default 97\n"
     "  --every   steps from one checkpoint to the next, default 3\n"
     "  --shots   default 8: the first ones are observed, then a plan is followed\n"
     "  --budget  MiB on the device, default a quarter of what the program needs\n"
+    "  --planes  of a field in each of its pieces: with a small budget, fields may be larger than that; default: "
+    "whole\n"
+    "            fields if there is room for eight, else as swapmm chooses\n"
     "  --file    what fits neither there nor on the host is in a file in this folder\n"
     "  --host    MiB of host memory; default: no limit, with --file 32\n"
     "  --on-demand  follow no plan\n"
@@ -79,6 +82,8 @@ Arguments parse(std::span<char*> words) {
       result.problem.shots = value();
     } else if (name == "--budget") {
       result.budget = swapmm::Bytes{value() << 20U};
+    } else if (name == "--planes") {
+      result.problem.planes = value();
     } else if (name == "--file") {
       result.file = word();
       if (result.file.empty()) throw std::invalid_argument("--file takes the name of a folder");

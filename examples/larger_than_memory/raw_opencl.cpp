@@ -63,7 +63,7 @@ class Shooting {
     const auto [z, y, x] = source(problem_, shot);
     for (std::size_t step = 0; step < problem_.steps; ++step) {
       run(fire_, {1, 1, 1}, now_, z, y, x, loudness(step));
-      run(advance_, block_, now_, rock_, other_);
+      run(advance_, block_, now_, rock_, other_, whole_, whole_, size_);
       std::swap(now_, other_);
       run(record_kernel_, plane_, now_, record_, receiver_depth(problem_), static_cast<std::int64_t>(step));
       if ((step + 1) % problem_.every == 0) run(keep_, block_, now_, checkpoints_[step / problem_.every]);
@@ -77,7 +77,7 @@ class Shooting {
       if ((step + 1) % problem_.every == 0) {
         run(correlate_, block_, checkpoints_[step / problem_.every], back_now_, image_);
       }
-      run(advance_, block_, back_now_, rock_, back_other_);
+      run(advance_, block_, back_now_, rock_, back_other_, whole_, whole_, size_);
       std::swap(back_now_, back_other_);
     }
   }
@@ -135,6 +135,8 @@ class Shooting {
   Problem problem_;
   Items block_{problem_.size, problem_.size, problem_.size};
   Items plane_{problem_.size, problem_.size, 1};
+  std::int64_t size_ = static_cast<std::int64_t>(problem_.size);
+  static constexpr std::int64_t whole_ = 0;  // the first plane of a whole field
   cl_context context_;
   Handle<cl_program> program_;
   Handle<cl_command_queue> queue_;

@@ -7,10 +7,8 @@
 namespace wave {
 namespace {
 
-// Cells at each side that stay zero, since the stencil reads so far: `reach` of the kernels.
-constexpr std::size_t halo = 4;
-// As far as waves are swallowed.
-std::size_t border(const Problem& problem) { return halo + problem.size / 8; }
+// As far as waves are swallowed, behind cells that stay zero, since the stencil reads so far.
+std::size_t border(const Problem& problem) { return reach + problem.size / 8; }
 
 }  // namespace
 
@@ -75,21 +73,23 @@ float damping(const swapmm_index z, const swapmm_index y, const swapmm_index x, 
 }
 
 // The wave equation with damping, 2nd order in time: other is the field one step before now, and becomes the one after.
-SWAPMM_KERNEL void advance(SWAPMM_CONST_VIEW(float, now), SWAPMM_CONST_VIEW(float, rock), SWAPMM_VIEW(float, other)) {
-  const swapmm_index x = SWAPMM_ID(0), y = SWAPMM_ID(1), z = SWAPMM_ID(2);
-  const swapmm_index size = SWAPMM_EXTENT(now, 0);
+SWAPMM_KERNEL void advance(SWAPMM_CONST_VIEW(float, now), SWAPMM_CONST_VIEW(float, rock), SWAPMM_VIEW(float, other),
+                           const long first, const long first_now, const long size) {
+  const swapmm_index x = SWAPMM_ID(0), y = SWAPMM_ID(1), plane = SWAPMM_ID(2);
+  const swapmm_index z = first + plane;  // in the block
+  const swapmm_index n = z - first_now;  // in now
   if (min(min(z, y), x) < reach || max(max(z, y), x) >= size - reach) return;
   const float weight[reach + 1] = {-205.0f / 72, 8.0f / 5, -1.0f / 5, 8.0f / 315, -1.0f / 560};
-  const float here = SWAPMM_AT3(now, z, y, x);
+  const float here = SWAPMM_AT3(now, n, y, x);
   float laplacian = 3 * weight[0] * here;
   for (int i = 1; i <= reach; ++i) {
-    laplacian += weight[i] * (SWAPMM_AT3(now, z - i, y, x) + SWAPMM_AT3(now, z + i, y, x) +
-                              SWAPMM_AT3(now, z, y - i, x) + SWAPMM_AT3(now, z, y + i, x) +
-                              SWAPMM_AT3(now, z, y, x - i) + SWAPMM_AT3(now, z, y, x + i));
+    laplacian += weight[i] * (SWAPMM_AT3(now, n - i, y, x) + SWAPMM_AT3(now, n + i, y, x) +
+                              SWAPMM_AT3(now, n, y - i, x) + SWAPMM_AT3(now, n, y + i, x) +
+                              SWAPMM_AT3(now, n, y, x - i) + SWAPMM_AT3(now, n, y, x + i));
   }
   const float lost = damping(z, y, x, size);
-  SWAPMM_AT3(other, z, y, x) = (2 - lost) * here - (1 - lost) * SWAPMM_AT3(other, z, y, x) +
-                               SWAPMM_AT3(rock, z, y, x) * laplacian;
+  SWAPMM_AT3(other, plane, y, x) = (2 - lost) * here - (1 - lost) * SWAPMM_AT3(other, plane, y, x) +
+                                   SWAPMM_AT3(rock, plane, y, x) * laplacian;
 }
 
 SWAPMM_KERNEL void record(SWAPMM_CONST_VIEW(float, field), SWAPMM_VIEW(float, planes), const long depth, const long step) {

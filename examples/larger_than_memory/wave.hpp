@@ -25,6 +25,9 @@ struct Problem {
   std::size_t steps = 97;  ///< in time, of each shot
   std::size_t every = 3;   ///< steps from one checkpoint to the next
   std::size_t shots = 8;
+  /// Planes of a field in each of its pieces, for the program with swapmm, so that a field may be larger than the
+  /// budget. 0: whole fields if the budget has room for eight, else pieces of swapmm's own choice.
+  std::size_t planes = 0;
 };
 
 /// Cells from the top to the receivers, and to the shots: below those that swallow waves.
@@ -45,15 +48,20 @@ void check(const Problem& problem);
 /// What the source adds at that step: Ricker's wavelet.
 [[nodiscard]] float loudness(std::size_t step);
 
-/// OpenCL C, to follow <swapmm/kernel.h>. Each view has three dimensions: depth, row, column.
+/// OpenCL C, to follow <swapmm/kernel.h>. Each view has three dimensions: depth, row, column. A view is a whole field,
+/// or some planes of it.
 ///     silence(writes field)
 ///     fire(updates field, long depth, long row, long column, float loudness)      one work item
-///     advance(reads now, reads rock, updates other)    other: the field before `now`, becomes the one after it
+///     advance(reads now, reads rock, updates other, long first, long first_now, long size)
+///         other: the field before `now`, becomes the one after it. Its first plane, and that of rock, is plane `first`
+///         of the block; that of `now` is plane `first_now`, as it has up to `reach` planes more on both sides
 ///     record(reads field, writes planes, long depth, long step)    planes: of the record, one per step
 ///     play(reads planes, updates field, long depth, long step)
 ///     keep(reads field, writes checkpoint)
 ///     correlate(reads checkpoint, reads field, updates image)
 extern const std::string_view kernels;
+/// The planes before and behind a plane that advance() reads there.
+constexpr std::size_t reach = 4;
 
 /// What both programs compute, bit for bit the same.
 struct Result {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "larger_than_memory/with_swapmm.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +22,8 @@ using swapmm::opencl::argument;
 using swapmm::opencl::Backend;
 using swapmm::opencl::Kernel;
 using swapmm::opencl::Program;
-using Field = swapmm::Tensor<float, Backend>;
+using Field = swapmm::DividedTensor<float, Backend>;
+using Planes = swapmm::DividedView<float, Backend>;
 
 // A field at two times: the step that is now, and the one before it, whose place the next one takes.
 struct TwoSteps {
@@ -37,7 +41,8 @@ struct Tensors {
         forward{field(manager, problem, "forward", swapmm::kept), field(manager, problem, "forward 2", swapmm::kept)},
         backward{field(manager, problem, "backward", swapmm::kept),
                  field(manager, problem, "backward 2", swapmm::kept)},
-        record(manager.tensor<float>({problem.steps, problem.size, problem.size}, "record", swapmm::kept)) {
+        record(manager.divided<float>({problem.steps, problem.size, problem.size}, "record",
+                                      {.entries = planes(manager, problem), .lifetime = swapmm::kept})) {
     for (std::size_t i = 0; i < wave::checkpoints(problem); ++i) {
       checkpoints.push_back(field(manager, problem, "checkpoint " + std::to_string(i), swapmm::transient));
     }
@@ -45,9 +50,16 @@ struct Tensors {
     image.upload(std::vector<float>(cells(problem)));
   }
 
+  // Whole fields, with as many planes as anything has here, as long as they leave room for others.
+  static std::size_t planes(const Manager& manager, const Problem& problem) {
+    if (problem.planes != 0) return problem.planes;
+    const bool has_room = 8 * cells(problem) * sizeof(float) <= manager.report().device_budget.value;
+    return has_room ? std::max(problem.size, problem.steps) : swapmm::Division{}.entries;
+  }
   static Field field(Manager& manager, const Problem& problem, const std::string& name,
                      swapmm::Lifetime lifetime = swapmm::persistent) {
-    return manager.tensor<float>({problem.size, problem.size, problem.size}, name, lifetime);
+    return manager.divided<float>({problem.size, problem.size, problem.size}, name,
+                                  {.entries = planes(manager, problem), .lifetime = lifetime});
   }
 
   Field rock, image;
@@ -56,8 +68,8 @@ struct Tensors {
   std::vector<Field> checkpoints;
 };
 
-// One unit operation per kernel, all of the second form: the kernel itself waits for what it needs, and its event tells
-// when it has ended.
+// One unit operation per kernel and piece of the field that it works on, all of the second form: the kernel itself
+// waits for what it needs, and its event tells when it has ended.
 class Shooting {
  public:
   Shooting(const Backend& backend, const Problem& problem, const swapmm::Options& memory,
@@ -87,7 +99,7 @@ class Shooting {
     silence(tensors_.record);
     for (std::size_t step = 0; step < problem_.steps; ++step) {
       fire(now, shot, step);
-      advance(now, other);
+      advance(now, other, step);
       std::swap(now, other);  // the handles change places: not a byte moves
       record(now, step);
       if ((step + 1) % problem_.every == 0) keep(now, tensors_.checkpoints[step / problem_.every]);
@@ -101,64 +113,88 @@ class Shooting {
     for (std::size_t step = problem_.steps; step-- > 0;) {
       play(now, step);
       if ((step + 1) % problem_.every == 0) correlate(tensors_.checkpoints[step / problem_.every], now);
-      advance(now, other);
+      advance(now, other, step);
       std::swap(now, other);
     }
   }
 
   void silence(Field& field) {
-    manager_.run("silence", writes(field), [&](auto& op, const auto& waits) {
-      silence_.set(argument(op[field], field));
-      return silence_.enqueue(op.queue(), range(field.shape()), {}, waits);
-    });
+    for (std::size_t piece = 0; piece < field.pieces(); ++piece) {
+      const Planes planes = field.slice_of_piece(piece);
+      manager_.run("silence", writes(planes), [&](auto& op, const auto& waits) {
+        silence_.set(argument(op[planes], planes));
+        return silence_.enqueue(op.queue(), range(planes.shape()), {}, waits);
+      });
+    }
   }
   void fire(Field& field, std::size_t shot, std::size_t step) {
-    manager_.run("fire", updates(field), [&](auto& op, const auto& waits) {
-      const auto [z, y, x] = source(problem_, shot);
-      fire_.set(argument(op[field], field), z, y, x, loudness(step));
+    const auto [z, y, x] = source(problem_, shot);
+    const Planes plane = field.slice(static_cast<std::size_t>(z), 1);
+    manager_.run("fire", updates(plane), [&, y = y, x = x](auto& op, const auto& waits) {
+      fire_.set(argument(op[plane], plane), first_plane, y, x, loudness(step));
       return fire_.enqueue(op.queue(), {1}, {}, waits);
     });
   }
-  void advance(Field& now, Field& other) {
-    auto& rock = tensors_.rock;
-    manager_.run("advance", reads(now, rock), updates(other), [&](auto& op, const auto& waits) {
-      advance_.set(argument(op[now], now), argument(op[rock], rock), argument(op[other], other));
-      return advance_.enqueue(op.queue(), range(now.shape()), {}, waits);
-    });
+  // Every second step goes through the pieces backwards: what the last step has used last is still on the device.
+  void advance(Field& now, Field& other, std::size_t step) {
+    for (std::size_t i = 0; i < other.pieces(); ++i) {
+      const Planes planes = other.slice_of_piece(step % 2 == 0 ? i : other.pieces() - 1 - i);
+      const Planes seen = now.slice(planes.first(), planes.count()).widened(reach, reach);
+      const Planes rock = tensors_.rock.slice(planes.first(), planes.count());
+      manager_.run("advance", reads(seen, rock), updates(planes), [&](auto& op, const auto& waits) {
+        advance_.set(argument(op[seen], seen), argument(op[rock], rock), argument(op[planes], planes),
+                     static_cast<std::int64_t>(planes.first()), static_cast<std::int64_t>(seen.first()),
+                     static_cast<std::int64_t>(problem_.size));
+        return advance_.enqueue(op.queue(), range(planes.shape()), {}, waits);
+      });
+    }
   }
-  // Each step writes one plane of the record and leaves the others, so it updates the record.
   void record(Field& field, std::size_t step) {
-    auto& planes = tensors_.record;
-    manager_.run("record", reads(field), updates(planes), [&](auto& op, const auto& waits) {
-      record_.set(argument(op[field], field), argument(op[planes], planes), receiver_depth(problem_),
-                  static_cast<std::int64_t>(step));
+    const Planes seen = receivers(field);
+    const Planes plane = tensors_.record.slice(step, 1);
+    manager_.run("record", reads(seen), writes(plane), [&](auto& op, const auto& waits) {
+      record_.set(argument(op[seen], seen), argument(op[plane], plane), first_plane, first_plane);
       return record_.enqueue(op.queue(), {problem_.size, problem_.size}, {}, waits);
     });
   }
   void play(Field& field, std::size_t step) {
-    auto& planes = tensors_.record;
-    manager_.run("play", reads(planes), updates(field), [&](auto& op, const auto& waits) {
-      play_.set(argument(op[planes], planes), argument(op[field], field), receiver_depth(problem_),
-                static_cast<std::int64_t>(step));
+    const Planes plane = tensors_.record.slice(step, 1);
+    const Planes played = receivers(field);
+    manager_.run("play", reads(plane), updates(played), [&](auto& op, const auto& waits) {
+      play_.set(argument(op[plane], plane), argument(op[played], played), first_plane, first_plane);
       return play_.enqueue(op.queue(), {problem_.size, problem_.size}, {}, waits);
     });
   }
   void keep(Field& field, Field& checkpoint) {
-    manager_.run("keep", reads(field), writes(checkpoint), [&](auto& op, const auto& waits) {
-      keep_.set(argument(op[field], field), argument(op[checkpoint], checkpoint));
-      return keep_.enqueue(op.queue(), range(field.shape()), {}, waits);
-    });
+    for (std::size_t piece = 0; piece < field.pieces(); ++piece) {
+      const Planes from = field.slice_of_piece(piece);
+      const Planes to = checkpoint.slice_of_piece(piece);
+      manager_.run("keep", reads(from), writes(to), [&](auto& op, const auto& waits) {
+        keep_.set(argument(op[from], from), argument(op[to], to));
+        return keep_.enqueue(op.queue(), range(to.shape()), {}, waits);
+      });
+    }
   }
   void correlate(Field& checkpoint, Field& field) {
-    auto& image = tensors_.image;
-    manager_.run("correlate", reads(checkpoint, field), updates(image), [&](auto& op, const auto& waits) {
-      correlate_.set(argument(op[checkpoint], checkpoint), argument(op[field], field), argument(op[image], image));
-      return correlate_.enqueue(op.queue(), range(image.shape()), {}, waits);
-    });
+    for (std::size_t piece = 0; piece < field.pieces(); ++piece) {
+      const Planes then = checkpoint.slice_of_piece(piece);
+      const Planes now = field.slice_of_piece(piece);
+      const Planes image = tensors_.image.slice_of_piece(piece);
+      manager_.run("correlate", reads(then, now), updates(image), [&](auto& op, const auto& waits) {
+        correlate_.set(argument(op[then], then), argument(op[now], now), argument(op[image], image));
+        return correlate_.enqueue(op.queue(), range(image.shape()), {}, waits);
+      });
+    }
+  }
+  // The plane of a field that has the receivers.
+  [[nodiscard]] Planes receivers(const Field& field) const {
+    return field.slice(static_cast<std::size_t>(receiver_depth(problem_)), 1);
   }
 
   // Work items count the fastest dimension first, shapes the slowest.
   static swapmm::opencl::Range range(const swapmm::Shape& shape) { return {shape[2], shape[1], shape[0]}; }
+
+  static constexpr std::int64_t first_plane = 0;
 
   Problem problem_;
   swapmm::MemoryManager<Backend> manager_;

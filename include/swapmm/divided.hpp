@@ -164,8 +164,9 @@ class DividedView {
 
   void check(std::size_t given, std::string_view what) const {
     if (given == size()) return;
-    throw UsageError(std::string(what) + " of " + std::to_string(given) + " elements, the slice of a divided tensor has " +
-                     std::to_string(size()) + " (" + shape_.text() + ")");
+    throw UsageError(std::string(what) + " of " + std::to_string(given) +
+                     " elements, the slice of a divided tensor has " + std::to_string(size()) + " (" + shape_.text() +
+                     ")");
   }
 
   std::shared_ptr<const Pieces> of_;
@@ -215,9 +216,7 @@ class DividedTensor {
     return slice(first, std::min(inside().entries, shape()[0] - first));
   }
   /// All entries.
-  [[nodiscard]] DividedView<T, B> view() const {
-    return DividedView<T, B>(of_, 0, inside().shape[0], false);
-  }
+  [[nodiscard]] DividedView<T, B> view() const { return DividedView<T, B>(of_, 0, inside().shape[0], false); }
 
   /// @{
   /// The same function of view(); see DividedView.
@@ -245,8 +244,7 @@ class DividedTensor {
     std::vector<View<T, B>> views;
     views.reserve(owned_.size());
     for (const Tensor<T, B>& piece : owned_) views.push_back(piece.view());
-    of_ = std::make_shared<const detail::Pieces<T, B>>(
-        detail::Pieces<T, B>{shape, entries, stride, std::move(views)});
+    of_ = std::make_shared<const detail::Pieces<T, B>>(detail::Pieces<T, B>{shape, entries, stride, std::move(views)});
   }
 
   [[nodiscard]] const detail::Pieces<T, B>& inside() const {

@@ -124,8 +124,8 @@ class MemoryManager {
     return Tensor<T, B>(core_, core().create_constant(name, bytes, source, offset), shape, *shape.count());
   }
 
-  /// Creates a tensor whose values lie in pieces, so that it may be larger than the device budget: see DividedTensor. It
-  /// is divided along its first dimension. Throws UsageError as tensor() does.
+  /// Creates a tensor whose values lie in pieces, so that it may be larger than the device budget: see DividedTensor.
+  /// It is divided along its first dimension. Throws UsageError as tensor() does.
   template <class T>
   [[nodiscard]] DividedTensor<T, B> divided(const Shape& shape, std::string_view name = "tensor",
                                             const Division& division = {}) {
@@ -173,7 +173,8 @@ class MemoryManager {
       bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
     }
     if (!bundle.slices_.empty()) return run_with_slices(name, bundle, callable);
-    run_bundle(bundle.items_, {name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_}, callable);
+    run_bundle(bundle.items_, {name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_},
+               callable);
   }
 
   /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
@@ -297,7 +298,8 @@ class MemoryManager {
     const Report report = core().report();
     Bytes most{(report.device_budget - report.codec_staging).value / pieces_in_budget};
     if (const auto largest = core().backend().capabilities().max_allocation) most = std::min(most, *largest);
-    const std::uint64_t fit = std::clamp<std::uint64_t>(most.value / std::max<std::uint64_t>(entry.value, 1), 1, entries);
+    const std::uint64_t fit =
+        std::clamp<std::uint64_t>(most.value / std::max<std::uint64_t>(entry.value, 1), 1, entries);
     const std::uint64_t pieces = (entries + fit - 1) / fit;
     return static_cast<std::size_t>((entries + pieces - 1) / pieces);
   }

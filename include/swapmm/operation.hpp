@@ -33,9 +33,9 @@ struct Accesses {
 /// The same where slices of divided tensors are among them. Their number is not known at compile time.
 template <Backend B>
 struct AccessesWithSlices {
-  static constexpr std::size_t count = 0;  ///< not known
-  Access access;                           ///< how all of them are accessed
-  std::vector<TensorRef<B>> tensors;       ///< the tensors and views
+  static constexpr std::size_t count = 0;    ///< not known
+  Access access;                             ///< how all of them are accessed
+  std::vector<TensorRef<B>> tensors;         ///< the tensors and views
   std::vector<runtime::SliceRef<B>> slices;  ///< the slices
 };
 
@@ -49,7 +49,9 @@ namespace detail {
 
 /// True for tensors and views, which lie in one place; false for divided tensors and their slices.
 template <class TensorOrSlice>
-inline constexpr bool lies_in_one_place = requires(const TensorOrSlice& tensor) { tensor.ref(); };
+inline constexpr bool lies_in_one_place = requires(const TensorOrSlice& tensor) {
+  tensor.ref();
+};
 
 template <Backend B, class... Tensors>
 [[nodiscard]] auto accesses(Access access, const Tensors&... tensors) {
@@ -189,7 +191,7 @@ class Bundle {
   }
   void keep(runtime::Core<B>& core) {
     if (!cores_.empty() && cores_.back().get() == &core) return;
-    std::erase_if(cores_, [&](const auto& kept) { return kept.get() == &core; });
+    std::erase_if(cores_, [&](const auto& known) { return known.get() == &core; });
     cores_.push_back(core.shared_from_this());
   }
 
@@ -237,8 +239,8 @@ class Operation {
   [[nodiscard]] typename B::template View<T> operator[](const DividedTensor<T, B>& tensor) const {
     return (*this)[tensor.view()];
   }
-  /// The tensor, view or slice as a raw kernel launch takes it, see Argument; docs/interop.md has an example for each API.
-  /// Throws as operator[] does.
+  /// The tensor, view or slice as a raw kernel launch takes it, see Argument; docs/interop.md has an example for each
+  /// API. Throws as operator[] does.
   template <template <class, Backend> class TensorOrView, class T>
     requires requires(const typename B::Address& address) {
       { address.argument() } -> std::same_as<Argument>;

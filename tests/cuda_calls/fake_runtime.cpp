@@ -373,6 +373,15 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
     violation("a copy on a stream that does not exist");
     return fail(cudaErrorInvalidResourceHandle);
   }
+  const FakeDevice& device = s.devices.at(static_cast<std::size_t>(on->device));
+  if (kind == cudaMemcpyDeviceToDevice) {
+    if (!lies_in(s.device_memory, to, size) || !lies_in(s.device_memory, from, size)) {
+      violation("a copy on the device outside of what was allocated");
+    }
+    s.calls.push_back({"cudaMemcpyAsync", stream, nullptr, to, from, size, static_cast<int>(kind)});
+    return queue(*on, {access(from, size, false), access(to, size, true)}, "a copy on the device",
+                 milliseconds(size, device.fill_gb_per_s), false);
+  }
   const bool in = kind == cudaMemcpyHostToDevice;
   const void* const on_device = in ? to : from;
   const void* const on_host = in ? from : to;
@@ -381,7 +390,6 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToHost) violation("a copy of an unknown kind");
   const bool pageable = !lies_in(s.host_memory, on_host, size);
   if (s.capture != nullptr && pageable) violation("a copy with pageable memory inside a capture");
-  const FakeDevice& device = s.devices.at(static_cast<std::size_t>(on->device));
   s.calls.push_back({"cudaMemcpyAsync", stream, nullptr, to, from, size, static_cast<int>(kind)});
   // The API may take the bytes of pageable memory at the call, whatever the stream still has to do. It may also wait
   // for the stream, or for a copy to pageable memory; nobody may rely on that.

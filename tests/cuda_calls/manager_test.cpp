@@ -146,6 +146,31 @@ TEST_CASE_FIXTURE(ManagerFixture, "a followed iteration makes no object and wait
   }
 }
 
+TEST_CASE_FIXTURE(ManagerFixture,
+                  "slices are joined on the compute stream, before the operation's work and behind it") {
+  for (const Form form : {Form::plain, Form::with_event}) {
+    Manager manager(fake_backend(), {.device_budget = Bytes{1U << 16U}});
+    auto field = manager.divided<Number>({8, 33}, "field", {.entries = 4});
+    auto by = manager.tensor<Number>({2, 33}, "by");
+    field.upload(Numbers(8 * 33));
+    by.upload(Numbers(2 * 33));
+    const auto slice = field.slice(3, 2);
+    fake_cuda::clear_calls();
+    run_grow(manager, form, "grow", by, slice);
+    std::vector<std::string> on_device;
+    std::vector<const void*> streams;
+    for (const fake_cuda::Call& call : fake_cuda::calls()) {
+      const bool copies = call.function == "cudaMemcpyAsync" && call.number == cudaMemcpyDeviceToDevice;
+      if (!copies && call.function != "launch") continue;
+      on_device.push_back(copies ? "copy of " + std::to_string(call.size) : call.function);
+      streams.push_back(call.stream);
+    }
+    CHECK(on_device == std::vector<std::string>{"copy of 132", "copy of 132", "launch", "copy of 132", "copy of 132"});
+    for (const void* const stream : streams) CHECK(stream == streams.front());
+    manager.synchronize();
+  }
+}
+
 TEST_CASE_FIXTURE(ManagerFixture, "where everything fits, a followed operation is its launch and nothing else") {
   Manager manager(fake_backend(), {.device_budget = chain_bytes(layers)}, steady_plans());
   auto a = manager.tensor<Number>({chain_length}, "a");

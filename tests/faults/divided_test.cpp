@@ -22,19 +22,19 @@ using Device = FaultySimulated;
 using simulated::Touch;
 using namespace swapmm::literals;
 
-constexpr std::size_t entries = 24;
-constexpr std::size_t width = 4;
+constexpr std::size_t stencil_entries = 24;
+constexpr std::size_t stencil_width = 4;
 
-class Stencil {
+class DividedStencil {
  public:
-  Stencil(Device& device, Form form)
+  DividedStencil(Device& device, Form form)
       : device_(device),
         form_(form),
         manager_(device, {.device_budget = 512_bytes, .queue_depth = 8}),
-        from_(manager_.divided<Number>({entries, width}, "from", {.entries = 4, .lifetime = kept})),
-        to_(manager_.divided<Number>({entries, width}, "to", {.entries = 4, .lifetime = kept})),
-        from_model_(numbers(entries * width, 1)),
-        to_model_(numbers(entries * width, 2)) {}
+        from_(manager_.divided<Number>({stencil_entries, stencil_width}, "from", {.entries = 4, .lifetime = kept})),
+        to_(manager_.divided<Number>({stencil_entries, stencil_width}, "to", {.entries = 4, .lifetime = kept})),
+        from_model_(numbers(stencil_entries * stencil_width, 1)),
+        to_model_(numbers(stencil_entries * stencil_width, 2)) {}
 
   // A program that is told of a failure begins again with the values that it knows.
   void run() {
@@ -58,29 +58,30 @@ class Stencil {
  private:
   // Of element k: 3 old + what the entries around it sum up to.
   [[nodiscard]] Number value(std::size_t k, Number old) const {
-    const std::size_t entry = k / width;
+    const std::size_t entry = k / stencil_width;
     Number sum = from_model_[k];
-    if (entry > 0) sum += from_model_[k - width];
-    if (entry + 1 < entries) sum += from_model_[k + width];
+    if (entry > 0) sum += from_model_[k - stencil_width];
+    if (entry + 1 < stencil_entries) sum += from_model_[k + stencil_width];
     return 3U * old + sum;
   }
 
   void iteration() {
     const auto running = manager_.iteration();
-    for (std::size_t first = 0; first < entries; first += 3) {  // slices that begin and end within pieces
+    for (std::size_t first = 0; first < stencil_entries; first += 3) {  // slices that begin and end within pieces
       const auto out = to_.slice(first, 3);
       const auto in = from_.slice(first, 3).widened(1, 1);
       const auto queue = [&](auto& op, auto&&... waits) {
         const auto seen = op[in];
         const auto made = op[out];
         const std::size_t before = out.first() - in.first();
-        return op.queue().launch("step", std::chrono::nanoseconds{100}, {Touch::read(seen), Touch::read(made), Touch::write(made)},
-                                 waits..., [seen, made, before] {
+        return op.queue().launch("step", std::chrono::nanoseconds{100},
+                                 {Touch::read(seen), Touch::read(made), Touch::write(made)}, waits...,
+                                 [seen, made, before] {
                                    for (std::size_t i = 0; i < made.size(); ++i) {
-                                     const std::size_t middle = i + before * width;
+                                     const std::size_t middle = i + before * stencil_width;
                                      Number sum = seen[middle];
-                                     if (middle >= width) sum += seen[middle - width];
-                                     if (middle + width < seen.size()) sum += seen[middle + width];
+                                     if (middle >= stencil_width) sum += seen[middle - stencil_width];
+                                     if (middle + stencil_width < seen.size()) sum += seen[middle + stencil_width];
                                      made[i] = 3U * made[i] + sum;
                                    }
                                  });
@@ -131,15 +132,15 @@ class Stencil {
 }  // namespace
 
 TEST_CASE("operations on joined slices leave no wrong values behind whichever call fails") {
-  constexpr std::array classes{FaultClass::launch,       FaultClass::record,        FaultClass::barrier_wait,
-                               FaultClass::queue_access, FaultClass::adopt,         FaultClass::event_creation,
+  constexpr std::array classes{FaultClass::launch,       FaultClass::record,          FaultClass::barrier_wait,
+                               FaultClass::queue_access, FaultClass::adopt,           FaultClass::event_creation,
                                FaultClass::flush,        FaultClass::address_creation};
   constexpr std::array modes{FaultMode::once, FaultMode::blind, FaultMode::late};
   for (const Form form : {Form::plain, Form::with_event}) {
     std::array<std::uint64_t, fault_class_count> calls{};
     {
       Device device{simulated::Backend()};
-      Stencil(device, form).run();
+      DividedStencil(device, form).run();
       for (std::size_t i = 0; i < calls.size(); ++i) calls[i] = device.calls(static_cast<FaultClass>(i));
     }
     std::uint64_t fired = 0;
@@ -153,7 +154,7 @@ TEST_CASE("operations on joined slices leave no wrong values behind whichever ca
           CAPTURE(call);
           Device device{simulated::Backend()};
           try {
-            Stencil stencil(device, form);
+            DividedStencil stencil(device, form);
             device.restart({.fault_class = fault_class, .mode = mode, .n = call});
             stencil.run();
           } catch (const Error& error) {

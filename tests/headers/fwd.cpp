@@ -28,9 +28,10 @@ static_assert(all_defined<swapmm::TensorId, swapmm::OperationId, swapmm::Command
                           swapmm::Machine, swapmm::Plan>);
 static_assert(all_defined<swapmm::Lifetime, swapmm::DemandMode, swapmm::Planning, swapmm::Options,
                           swapmm::SchedulerOptions, swapmm::Report, swapmm::HostViewOptions, swapmm::HostViewTraffic,
-                          swapmm::PlanningJob, swapmm::Scheduler, swapmm::Shape, swapmm::Scratch>);
+                          swapmm::Division, swapmm::PlanningJob, swapmm::Scheduler, swapmm::Shape, swapmm::Scratch>);
 static_assert(all_defined<swapmm::TensorRef<B>, swapmm::PendingDownload<B>, swapmm::View<float, B>,
                           swapmm::HostView<float, B>, swapmm::Tensor<float, B>, swapmm::Accesses<B, 1>,
+                          swapmm::AccessesWithSlices<B>, swapmm::DividedTensor<float, B>, swapmm::DividedView<float, B>,
                           swapmm::Bundle<B>, swapmm::Operation<B>, swapmm::Iteration<B>, swapmm::MemoryManager<B>>);
 // Only backends that can capture have a definition of it.
 static_assert(std::is_class_v<swapmm::CapturedIteration<B>>);

@@ -309,3 +309,55 @@ TEST_CASE("AXPY and GEMV make no buffer; DOT makes one") {
   CHECK(y.download() == std::vector<float>(n, 106.0F));  // 100 * 0.5 * 2 + 3 * 2
   CHECK(product.download() == std::vector<float>{21200.0F});
 }
+
+TEST_CASE("a product of matrices that are larger than the budget each, in panels") {
+  opencl::Backend backend = test::backend();
+  constexpr std::size_t n = 160;
+  constexpr std::size_t panel = 20;
+  constexpr Bytes matrix{n * n * sizeof(float)};
+  constexpr Bytes budget{matrix.value / 2};  // eight panels have 102,400 bytes
+  MemoryManager manager(backend, {.device_budget = budget});
+  auto a = manager.divided<float>({n, n}, "a", {.entries = panel});
+  auto b = manager.divided<float>({n, n}, "b", {.entries = panel});
+  auto c = manager.divided<float>({n, n}, "c", {.entries = panel, .lifetime = kept});
+  std::vector<float> in_a(n * n);
+  std::vector<float> in_b(n * n);
+  for (std::size_t i = 0; i < n * n; ++i) {
+    in_a[i] = static_cast<float>(i % 7);
+    in_b[i] = static_cast<float>(i % 5) - 2.0F;
+  }
+  a.upload(in_a);
+  b.upload(in_b);
+  for (int iteration = 0; iteration < 5; ++iteration) {
+    const auto running = manager.iteration("multiply");
+    for (std::size_t i = 0; i < c.pieces(); ++i) {
+      const auto rows = a.slice_of_piece(i);
+      const auto out = c.slice_of_piece(i);
+      for (std::size_t k = 0; k < b.pieces(); ++k) {
+        const auto across = b.slice_of_piece(k);
+        const auto multiply = [&](auto& op) {
+          cl_command_queue queue = op.queue();
+          const StatusCode status =
+              clblast::Gemm<float>(Layout::kRowMajor, clblast::Transpose::kNo, clblast::Transpose::kNo, panel, n, panel,
+                                   1.0F, op[rows].buffer(), k * panel, n, op[across].buffer(), 0, n,
+                                   k == 0 ? 0.0F : 1.0F, op[out].buffer(), 0, n, &queue);
+          CHECK(status == StatusCode::kSuccess);
+        };
+        if (k == 0) {
+          manager.run("begin", reads(rows, across), writes(out), multiply);
+        } else {
+          manager.run("go on", reads(rows, across), updates(out), multiply);
+        }
+      }
+    }
+  }
+  std::vector<float> expected(n * n);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t j = 0; j < n; ++j) expected[i * n + j] += in_a[i * n + k] * in_b[k * n + j];  // whole numbers
+    }
+  }
+  CHECK(c.download() == expected);
+  CHECK(manager.report().device_peak <= budget);
+  CHECK(manager.report().iterations_followed > 0);
+}

@@ -472,6 +472,15 @@ cl_int clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocki
   return status;
 }
 
+cl_int clEnqueueCopyBuffer(cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+                           size_t size, cl_uint waits, const cl_event* list, cl_event* event) {
+  NEXT(clEnqueueCopyBuffer);
+  RETURN_AS_PLANNED(clEnqueueCopyBuffer);
+  const cl_int status = real(queue, from, to, from_offset, to_offset, size, waits, list, event);
+  count_event(status, event);
+  return status;
+}
+
 cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint waits, const cl_event* list, cl_event* event) {
   NEXT(clEnqueueMarkerWithWaitList);
   RETURN_AS_PLANNED(clEnqueueMarkerWithWaitList);

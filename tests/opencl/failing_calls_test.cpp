@@ -192,6 +192,10 @@ TEST_CASE("a command that cannot be queued names its call") {
   const auto download = [](Bench& bench) {
     bench.backend.copy_to_host(bench.host, Bytes{0}, bench.place, place_size, {}, bench.event);
   };
+  const auto on_device = [](Bench& bench) {
+    const opencl::Address other = bench.backend.address(bench.memory, Bytes{0}, offset);
+    bench.backend.copy_on_device(other, Bytes{0}, bench.place, Bytes{0}, offset);
+  };
   const auto wait = [](Bench& bench) {
     record(bench, QueueKind::h2d);
     bench.backend.wait(QueueKind::compute, Waits{&bench.event});
@@ -202,6 +206,7 @@ TEST_CASE("a command that cannot be queued names its call") {
   check_all({
       {"clEnqueueWriteBuffer", 1, upload, "clEnqueueWriteBuffer"},
       {"clEnqueueReadBuffer", 1, download, "clEnqueueReadBuffer"},
+      {"clEnqueueCopyBuffer", 1, on_device, "clEnqueueCopyBuffer"},
       {"clEnqueueMarkerWithWaitList", 1, mark, "clEnqueueMarkerWithWaitList"},
       {"clEnqueueMarkerWithWaitList", 1, adopt, "clEnqueueMarkerWithWaitList"},
       {"clEnqueueBarrierWithWaitList", 1, wait, "clEnqueueBarrierWithWaitList"},

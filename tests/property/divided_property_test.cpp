@@ -152,7 +152,8 @@ void run(const Step& step, std::vector<Numbers>& model) {
 class Run {
  public:
   explicit Run(const Program& program)
-      : program_(program), device_([&] {
+      : program_(program),
+        device_([&] {
           simulated::Options options = program.device;
           options.device_bytes = program.budget;
           return options;

@@ -20,9 +20,9 @@ namespace {
 using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
-using Ints = DividedTensor<int, Simulated>;
+using DividedInts = DividedTensor<int, Simulated>;
 
-constexpr std::size_t width = 4;  // elements in an entry: 16 bytes
+constexpr std::size_t entry_size = 4;  // elements in an entry: 16 bytes
 
 // Room for four pieces of four entries.
 struct DividedDesk {
@@ -34,15 +34,13 @@ struct DividedDesk {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
 
-  [[nodiscard]] Ints field(std::size_t entries, std::string_view name, std::size_t in_a_piece = 4) {
-    return manager.divided<int>({entries, width}, name, {.entries = in_a_piece});
+  [[nodiscard]] DividedInts field(std::size_t entries, std::string_view name, std::size_t in_a_piece = 4) {
+    return manager.divided<int>({entries, entry_size}, name, {.entries = in_a_piece});
   }
-  [[nodiscard]] std::uint64_t kernels() const {
-    return device.counters().count(simulated::CommandKind::kernel);
-  }
+  [[nodiscard]] std::uint64_t kernels() const { return device.counters().count(simulated::CommandKind::kernel); }
 };
 
-std::vector<int> numbers(std::size_t count, int first = 0) {
+std::vector<int> counted_numbers(std::size_t count, int first = 0) {
   std::vector<int> values(count);
   std::iota(values.begin(), values.end(), first);
   return values;
@@ -50,7 +48,7 @@ std::vector<int> numbers(std::size_t count, int first = 0) {
 
 // Every entry becomes the sum of itself and its neighbours, as far as there are any.
 template <class From, class To>
-void blur(MemoryManager<Simulated>& manager, const From& from, const To& to) {
+void blur_slices(MemoryManager<Simulated>& manager, const From& from, const To& to) {
   const auto seen = from.slice(to.first(), to.count()).widened(1, 1);
   manager.run("blur", reads(seen), writes(to), [&](auto& op) {
     const auto in = op[seen];
@@ -58,20 +56,20 @@ void blur(MemoryManager<Simulated>& manager, const From& from, const To& to) {
     op.queue().launch("blur", operation_time, {Touch::read(in), Touch::write(out)},
                       [in, out, before = to.first() - seen.first()] {
                         for (std::size_t i = 0; i < out.size(); ++i) {
-                          const std::size_t middle = i + before * width;
+                          const std::size_t middle = i + before * entry_size;
                           out[i] = in[middle];
-                          if (middle >= width) out[i] += in[middle - width];
-                          if (middle + width < in.size()) out[i] += in[middle + width];
+                          if (middle >= entry_size) out[i] += in[middle - entry_size];
+                          if (middle + entry_size < in.size()) out[i] += in[middle + entry_size];
                         }
                       });
   });
 }
 
-std::vector<int> blurred(const std::vector<int>& values) {
+std::vector<int> blurred_values(const std::vector<int>& values) {
   std::vector<int> result = values;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i >= width) result[i] += values[i - width];
-    if (i + width < values.size()) result[i] += values[i + width];
+    if (i >= entry_size) result[i] += values[i - entry_size];
+    if (i + entry_size < values.size()) result[i] += values[i + entry_size];
   }
   return result;
 }
@@ -80,20 +78,20 @@ std::vector<int> blurred(const std::vector<int>& values) {
 
 TEST_CASE("divided tensors know their pieces, and slices their entries") {
   DividedDesk desk;
-  const Ints field = desk.field(10, "field");
-  CHECK(field.shape() == Shape{10, width});
+  const DividedInts field = desk.field(10, "field");
+  CHECK(field.shape() == Shape{10, entry_size});
   CHECK(field.size() == 40);
   CHECK(field.bytes() == 160_bytes);
   CHECK(field.pieces() == 3);
   CHECK(field.entries_per_piece() == 4);
-  CHECK(field.piece(2).shape() == Shape{2, width});
+  CHECK(field.piece(2).shape() == Shape{2, entry_size});
   CHECK(field.piece(2).ref().whole());
   CHECK(desk.manager.report().tensors == 3);
 
   const auto slice = field.slice(3, 5);
   CHECK(slice.first() == 3);
   CHECK(slice.count() == 5);
-  CHECK(slice.shape() == Shape{5, width});
+  CHECK(slice.shape() == Shape{5, entry_size});
   CHECK(slice.bytes() == 80_bytes);
   CHECK(slice.slice(2, 3).first() == 5);
   CHECK(slice.widened(2, 1).first() == 1);
@@ -106,50 +104,50 @@ TEST_CASE("divided tensors know their pieces, and slices their entries") {
   const auto parts = slice.parts();
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].first == 3);
-  CHECK(parts[0].view.shape() == Shape{1, width});
+  CHECK(parts[0].view.shape() == Shape{1, entry_size});
   CHECK(parts[0].view.ref().offset == 48_bytes);
   CHECK(parts[1].first == 4);
-  CHECK(parts[1].view.shape() == Shape{4, width});
+  CHECK(parts[1].view.shape() == Shape{4, entry_size});
   CHECK(parts[1].view.ref().whole());
 }
 
 TEST_CASE("pieces that swapmm chooses are at most a 24th of the budget, and nearly equal") {
   DividedDesk desk({.device_budget = 4800_bytes});  // a 24th: 200 bytes, 12 entries
-  const auto field = desk.manager.divided<int>({100, width}, "field");
+  const auto field = desk.manager.divided<int>({100, entry_size}, "field");
   CHECK(field.pieces() == 9);
   CHECK(field.entries_per_piece() == 12);
-  CHECK(desk.manager.divided<int>({26, width}).entries_per_piece() == 9);  // three pieces, not 12, 12 and 2
-  CHECK(desk.manager.divided<int>({12, width}).pieces() == 1);
+  CHECK(desk.manager.divided<int>({26, entry_size}).entries_per_piece() == 9);  // three pieces, not 12, 12 and 2
+  CHECK(desk.manager.divided<int>({12, entry_size}).pieces() == 1);
   CHECK(desk.manager.divided<int>({3, 100}).pieces() == 3);  // an entry is the least
 }
 
 TEST_CASE("the host reads and writes slices wherever they lie") {
   DividedDesk desk;
-  Ints field = desk.field(10, "field");
-  field.upload(numbers(40));
-  CHECK(field.download() == numbers(40));
-  CHECK(field.slice(3, 5).download() == numbers(20, 12));
+  DividedInts field = desk.field(10, "field");
+  field.upload(counted_numbers(40));
+  CHECK(field.download() == counted_numbers(40));
+  CHECK(field.slice(3, 5).download() == counted_numbers(20, 12));
   auto across = field.slice(3, 2);
-  across.upload(numbers(8, 1000));
-  std::vector<int> expected = numbers(40);
+  across.upload(counted_numbers(8, 1000));
+  std::vector<int> expected = counted_numbers(40);
   for (std::size_t i = 0; i < 8; ++i) expected[12 + i] = static_cast<int>(1000 + i);
   CHECK(field.download() == expected);
   increase(desk.manager, field.slice_of_piece(1), 5);
   for (std::size_t i = 16; i < 32; ++i) expected[i] += 5;
   CHECK(field.download() == expected);
-  CHECK(field.piece(2).download() == numbers(8, 32));
+  CHECK(field.piece(2).download() == counted_numbers(8, 32));
 }
 
 TEST_CASE("a stencil over a tensor of several budgets has the values of the host, on demand and by plan") {
   DividedDesk desk({.device_budget = 512_bytes});
   constexpr std::size_t entries = 64;  // 1,024 bytes
-  Ints now = desk.field(entries, "now");
-  Ints next = desk.field(entries, "next");
-  std::vector<int> expected(entries * width);
+  DividedInts now = desk.field(entries, "now");
+  DividedInts next = desk.field(entries, "next");
+  std::vector<int> expected(entries * entry_size);
   for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<int>(i * i % 7);
   now.upload(expected);
-  const auto step = [&](const Ints& from, const Ints& to) {
-    for (std::size_t i = 0; i < to.pieces(); ++i) blur(desk.manager, from, to.slice_of_piece(i));
+  const auto step = [&](const DividedInts& from, const DividedInts& to) {
+    for (std::size_t i = 0; i < to.pieces(); ++i) blur_slices(desk.manager, from, to.slice_of_piece(i));
   };
   for (int i = 0; i < 6; ++i) {
     {
@@ -157,7 +155,7 @@ TEST_CASE("a stencil over a tensor of several budgets has the values of the host
       step(now, next);
       step(next, now);
     }
-    expected = blurred(blurred(expected));
+    expected = blurred_values(blurred_values(expected));
     CHECK(now.download() == expected);
   }
   CHECK(desk.manager.report().iterations_followed >= 2);
@@ -166,8 +164,8 @@ TEST_CASE("a stencil over a tensor of several budgets has the values of the host
 
 TEST_CASE("a slice in one piece is the piece itself, and nothing is copied on the device") {
   DividedDesk desk;
-  Ints field = desk.field(10, "field");
-  field.upload(numbers(40));
+  DividedInts field = desk.field(10, "field");
+  field.upload(counted_numbers(40));
   const std::uint64_t before = desk.kernels();
   increase(desk.manager, field.slice(5, 2), 1);  // a write of a part of a piece
   CHECK(desk.kernels() == before + 1);
@@ -175,7 +173,7 @@ TEST_CASE("a slice in one piece is the piece itself, and nothing is copied on th
   CHECK(desk.kernels() == before + 6);
   set(desk.manager, field.slice(3, 2), 9);  // only back
   CHECK(desk.kernels() == before + 9);
-  std::vector<int> expected = numbers(40);
+  std::vector<int> expected = counted_numbers(40);
   for (std::size_t i = 20; i < 28; ++i) ++expected[i];
   for (std::size_t i = 12; i < 20; ++i) expected[i] = 9;
   CHECK(field.download() == expected);
@@ -183,39 +181,39 @@ TEST_CASE("a slice in one piece is the piece itself, and nothing is copied on th
 
 TEST_CASE("operations that take pieces as they lie see each part") {
   DividedDesk desk;
-  Ints field = desk.field(10, "field");
-  field.upload(numbers(40));
+  DividedInts field = desk.field(10, "field");
+  field.upload(counted_numbers(40));
   const auto slice = field.slice(3, 6).in_pieces();
   const std::uint64_t before = desk.kernels();
   desk.manager.run("number", updates(slice), [&](auto& op) {
     for (const auto& part : slice.parts()) {
       const auto out = op[part.view];
       op.queue().launch("number", operation_time, {Touch::write(out)}, [out, first = part.first] {
-        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(100 * (first + i / width));
+        for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<int>(100 * (first + i / entry_size));
       });
     }
   });
   CHECK(desk.kernels() == before + 3);
-  std::vector<int> expected = numbers(40);
-  for (std::size_t i = 12; i < 36; ++i) expected[i] = static_cast<int>(100 * (i / width));
+  std::vector<int> expected = counted_numbers(40);
+  for (std::size_t i = 12; i < 36; ++i) expected[i] = static_cast<int>(100 * (i / entry_size));
   CHECK(field.download() == expected);
 }
 
 TEST_CASE("a slice brings its own pieces to the device, and no others") {
   DividedDesk desk;
-  Ints field = desk.field(32, "field");  // twice the budget
-  field.upload(numbers(128));
+  DividedInts field = desk.field(32, "field");  // twice the budget
+  field.upload(counted_numbers(128));
   const Bytes before = desk.manager.report().h2d;
   increase(desk.manager, field.slice(9, 2), 1);
   CHECK(desk.manager.report().h2d - before == 64_bytes);
   // Both pieces, and the slice once more in the work area.
   CHECK_THROWS_AS(increase(desk.manager, field, 1), BundleTooLarge);
-  CHECK(field.slice(0, 9).download() == numbers(36));
+  CHECK(field.slice(0, 9).download() == counted_numbers(36));
 }
 
 TEST_CASE("pieces that slices write whole need no value before, together or alone") {
   DividedDesk desk;
-  Ints field = desk.field(8, "field");
+  DividedInts field = desk.field(8, "field");
   set(desk.manager, field.slice_of_piece(0), 1);
   CHECK_THROWS_AS(set(desk.manager, field.slice(4, 2), 2), UndefinedValue);
   desk.manager.run("both", writes(field.slice(4, 2), field.slice(6, 2)), [&](auto& op) {
@@ -232,8 +230,8 @@ TEST_CASE("pieces that slices write whole need no value before, together or alon
 
 TEST_CASE("slices of one operation may share a piece, unless it writes what they have in common") {
   DividedDesk desk;
-  Ints field = desk.field(8, "field");
-  field.upload(numbers(32));
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
   const auto copy = [&](const auto& from, const auto& to) {
     desk.manager.run("copy", reads(from), writes(to), [&](auto& op) {
       const auto in = op[from];
@@ -251,38 +249,39 @@ TEST_CASE("slices of one operation may share a piece, unless it writes what they
                       [in, out] { std::copy(in.begin(), in.end(), out.begin()); });
   });
   CHECK(field.slice(0, 4).download() == std::vector<int>{20, 21, 22, 23, 24, 25, 26, 27, 0, 1, 2, 3, 4, 5, 6, 7});
-  CHECK_THROWS_WITH_AS(copy(field.slice(0, 3), field.slice(2, 3)),
-                       R"(operation "copy" has two slices of a divided tensor with elements in common, and writes them)",
-                       UsageError);
-  desk.manager.run("look", reads(field.slice(0, 3), field.slice(2, 3)), [&](auto& op) {
-    CHECK(op[field.slice(2, 3)].size() == 12);
-  });
+  CHECK_THROWS_WITH_AS(
+      copy(field.slice(0, 3), field.slice(2, 3)),
+      R"(operation "copy" has two slices of a divided tensor with elements in common, and writes them)", UsageError);
+  desk.manager.run("look", reads(field.slice(0, 3), field.slice(2, 3)),
+                   [&](auto& op) { CHECK(op[field.slice(2, 3)].size() == 12); });
 }
 
 TEST_CASE("the work area of an operation lies beside the slices that are joined in it") {
   DividedDesk desk;
-  Ints field = desk.field(8, "field");
-  field.upload(numbers(32));
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
   const auto slice = field.slice(3, 2);
   desk.manager.run("reverse", updates(slice), scratch(32), [&](auto& op) {
     const auto out = op[slice];
     const auto area = op.scratch();
     CHECK(area.size() == 32);
-    CHECK(op[slice.slice(1, 1)].data() == out.data() + width);
-    op.queue().launch("reverse", operation_time, {Touch::read(out), Touch::write(area), Touch::write(out)}, [out, area] {
-      auto* const copy = reinterpret_cast<int*>(area.data());
-      std::copy(out.begin(), out.end(), copy);
-      std::reverse_copy(copy, copy + 8, out.begin());
-    });
+    CHECK(op[slice.slice(1, 1)].data() == out.data() + entry_size);
+    op.queue().launch("reverse", operation_time, {Touch::read(out), Touch::write(area), Touch::write(out)},
+                      [out, area] {
+                        auto* const copy = reinterpret_cast<int*>(area.data());
+                        std::copy(out.begin(), out.end(), copy);
+                        std::reverse_copy(copy, copy + 8, out.begin());
+                      });
   });
   CHECK(slice.download() == std::vector<int>{19, 18, 17, 16, 15, 14, 13, 12});
-  desk.manager.run("none", reads(slice), [&](auto& op) { CHECK_THROWS_AS(static_cast<void>(op.scratch()), UsageError); });
+  desk.manager.run("none", reads(slice),
+                   [&](auto& op) { CHECK_THROWS_AS(static_cast<void>(op.scratch()), UsageError); });
 }
 
 TEST_CASE("operations of the second form work on joined slices, too") {
   DividedDesk desk;
-  Ints field = desk.field(8, "field");
-  field.upload(numbers(32));
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
   const auto add_one = [&](const auto& slice) {
     desk.manager.run("second", updates(slice), [&](auto& op, const auto& waits) {
       const auto out = op[slice];
@@ -293,15 +292,15 @@ TEST_CASE("operations of the second form work on joined slices, too") {
   };
   add_one(field.slice(3, 2));
   add_one(field.slice_of_piece(0));
-  std::vector<int> expected = numbers(32);
+  std::vector<int> expected = counted_numbers(32);
   for (std::size_t i = 0; i < 20; ++i) expected[i] += (i < 16 ? 1 : 0) + (i >= 12 ? 1 : 0);
   CHECK(field.download() == expected);
 }
 
 TEST_CASE("bundles that are put together at run time take slices") {
   DividedDesk desk;
-  Ints field = desk.field(8, "field");
-  field.upload(numbers(32));
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
   auto sum = desk.manager.tensor<int>({8}, "sum");
   Bundle<Simulated> bundle;
   for (int i = 0; i < 2; ++i) {
@@ -313,7 +312,7 @@ TEST_CASE("bundles that are put together at run time take slices") {
       op.queue().launch("take", operation_time, {Touch::read(in), Touch::write(out)},
                         [in, out] { std::copy(in.begin(), in.end(), out.begin()); });
     });
-    CHECK(sum.download() == numbers(8, 12));
+    CHECK(sum.download() == counted_numbers(8, 12));
   }
 }
 
@@ -322,13 +321,13 @@ TEST_CASE("plans run operations on joined slices again") {
   slow.h2d.bytes_per_second = slow.d2h.bytes_per_second = 50'000'000;
   DividedDesk desk({.device_budget = 512_bytes}, slow);
   constexpr std::size_t layers = 5;
-  auto seed = desk.manager.tensor<int>({width}, "seed");
-  auto result = desk.manager.tensor<int>({8, width}, "result");
-  std::vector<Ints> hidden;
+  auto seed = desk.manager.tensor<int>({entry_size}, "seed");
+  auto result = desk.manager.tensor<int>({8, entry_size}, "result");
+  std::vector<DividedInts> hidden;
   for (std::size_t i = 0; i < layers; ++i) {
-    hidden.push_back(desk.manager.divided<int>({8, width}, "hidden", {.entries = 4, .lifetime = transient}));
+    hidden.push_back(desk.manager.divided<int>({8, entry_size}, "hidden", {.entries = 4, .lifetime = transient}));
   }
-  seed.upload(numbers(width));
+  seed.upload(counted_numbers(entry_size));
   result.upload(std::vector<int>(32));
   std::size_t made = 0;
   constexpr std::size_t iterations = 8;
@@ -340,7 +339,7 @@ TEST_CASE("plans run operations on joined slices again") {
         const auto in = op[seed];
         const auto out = op[hidden[layer]];
         op.queue().launch("make", operation_time, {Touch::read(in), Touch::write(out)}, [in, out, layer] {
-          for (std::size_t k = 0; k < out.size(); ++k) out[k] = in[k % width] + static_cast<int>(layer * k);
+          for (std::size_t k = 0; k < out.size(); ++k) out[k] = in[k % entry_size] + static_cast<int>(layer * k);
         });
       });
     }
@@ -348,7 +347,7 @@ TEST_CASE("plans run operations on joined slices again") {
   }
   std::vector<int> expected(32);
   for (std::size_t k = 0; k < expected.size(); ++k) {
-    const std::size_t once = layers * (k % width) + (0 + 1 + 2 + 3 + 4) * k;
+    const std::size_t once = layers * (k % entry_size) + (0 + 1 + 2 + 3 + 4) * k;
     expected[k] = static_cast<int>(iterations * once);
   }
   CHECK(result.download() == expected);
@@ -360,8 +359,8 @@ TEST_CASE("plans run operations on joined slices again") {
 
 TEST_CASE("checks of accesses see through joined slices") {
   DividedDesk desk({.device_budget = 512_bytes, .check_access = true});
-  Ints field = desk.field(8, "field");
-  field.upload(numbers(32));
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
   const auto all = field.slice(0, 8);
   CHECK_THROWS_WITH_AS(desk.manager.run("half", writes(all),
                                         [&](auto& op) {
@@ -377,13 +376,13 @@ TEST_CASE("checks of accesses see through joined slices") {
 TEST_CASE("wrong uses of divided tensors and slices are named") {
   DividedDesk desk;
   DividedDesk other;
-  Ints field = desk.field(8, "field");
-  field.upload(numbers(32));
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
   CHECK_THROWS_AS(static_cast<void>(field.slice(3, 6)), UsageError);
   CHECK_THROWS_AS(static_cast<void>(field.slice(3, 0)), UsageError);
   CHECK_THROWS_AS(static_cast<void>(field.piece(2)), UsageError);
   CHECK_THROWS_AS(static_cast<void>(field.slice_of_piece(2)), UsageError);
-  CHECK_THROWS_AS(field.slice(0, 2).upload(numbers(7)), UsageError);
+  CHECK_THROWS_AS(field.slice(0, 2).upload(counted_numbers(7)), UsageError);
   CHECK_THROWS_AS(increase(other.manager, field.slice(3, 2), 1), UsageError);
   CHECK_THROWS_AS(static_cast<void>(desk.manager.divided<int>({std::size_t{1} << 62U, 4})), UsageError);
 
@@ -395,12 +394,13 @@ TEST_CASE("wrong uses of divided tensors and slices are named") {
   desk.manager.run("look", reads(pieces), [&](auto& op) {
     CHECK_THROWS_WITH_AS(
         static_cast<void>(op[pieces]),
-        R"(operation "look" takes a slice of a divided tensor in pieces, and asks for it in one: use parts())", UsageError);
-    CHECK(op[pieces.slice(0, 1)].size() == width);
+        R"(operation "look" takes a slice of a divided tensor in pieces, and asks for it in one: use parts())",
+        UsageError);
+    CHECK(op[pieces.slice(0, 1)].size() == entry_size);
   });
   const auto slice = field.slice(3, 2);
-  Ints moved = std::move(field);
-  CHECK(slice.download() == numbers(8, 12));  // slices stay valid
+  DividedInts moved = std::move(field);
+  CHECK(slice.download() == counted_numbers(8, 12));              // slices stay valid
   CHECK_THROWS_AS(static_cast<void>(field.shape()), UsageError);  // NOLINT(bugprone-use-after-move)
   moved.reset();
   CHECK_THROWS_AS(increase(desk.manager, slice, 1), UsageError);

@@ -58,4 +58,16 @@ class FaultState {
   std::optional<FaultPlan> lost_by_;
 };
 
+/// An object whose first use may fail, as the fault plan says.
+template <class Inner>
+struct LazilyFailing {
+  Inner inner;                                    ///< the object
+  mutable std::optional<FaultPlan> fails_at_use;  ///< the plan by which the first use fails
+
+  /// Throws at the first call if the plan says so.
+  void use() const {
+    if (const auto plan = std::exchange(fails_at_use, std::nullopt)) throw injected_error(*plan);
+  }
+};
+
 }  // namespace swapmm::detail

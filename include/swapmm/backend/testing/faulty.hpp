@@ -30,15 +30,7 @@ class Faulty {
  public:
   /// An object whose first use may fail, as the fault plan says.
   template <class Inner>
-  struct Lazy {
-    Inner inner;                                    ///< the object of B
-    mutable std::optional<FaultPlan> fails_at_use;  ///< the plan by which the first use fails
-
-    /// Throws at the first call if the plan says so.
-    void use() const {
-      if (const auto plan = std::exchange(fails_at_use, std::nullopt)) throw injected_error(*plan);
-    }
-  };
+  using Lazy = detail::LazilyFailing<Inner>;
 
   /// An object of B whose first use may fail.
   template <class Inner>

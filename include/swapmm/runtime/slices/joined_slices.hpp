@@ -86,8 +86,8 @@ class JoinedSlices {
       return running_.scratch_part(*found->joined_at + within, slice.bytes);
     }
     if (slice.parts.size() != 1) {
-      throw operation_misused(name(), " takes a slice of a divided tensor in pieces, and asks for it in one: use parts()",
-                              names_of(slice));
+      throw operation_misused(
+          name(), " takes a slice of a divided tensor in pieces, and asks for it in one: use parts()", names_of(slice));
     }
     const SlicePart<B>& part = slice.parts.front();
     return running_.address(*part.piece.record, part.offset, part.bytes);
@@ -118,8 +118,9 @@ class JoinedSlices {
     if constexpr (DeviceCopyBackend<B>) {
       running_.backend().copy_on_device(to, to_offset, from, from_offset, bytes);
     } else {
-      throw operation_misused(name(), " has a slice that does not lie in one piece, and the backend copies nothing on "
-                                      "the device: declare it in_pieces()");
+      throw operation_misused(name(),
+                              " has a slice that does not lie in one piece, and the backend copies nothing on "
+                              "the device: declare it in_pieces()");
     }
   }
 

@@ -62,12 +62,12 @@ struct Options {
   Bytes host_slab{0};                           ///< Capabilities::host_slab
   bool failures_stick = false;                  ///< Capabilities::failures_stick: a command that fails loses the device
 
-  CopySpeed h2d;            ///< speed of copies to the device
-  CopySpeed d2h;            ///< speed of copies to the host
-  CopySpeed file_read;      ///< speed of reading files
-  CopySpeed file_write;     ///< speed of writing files
-  CopySpeed neighbour_in;   ///< speed of copies from neighbours
-  CopySpeed neighbour_out;  ///< speed of copies to neighbours
+  CopySpeed h2d;                                             ///< speed of copies to the device
+  CopySpeed d2h;                                             ///< speed of copies to the host
+  CopySpeed file_read;                                       ///< speed of reading files
+  CopySpeed file_write;                                      ///< speed of writing files
+  CopySpeed neighbour_in;                                    ///< speed of copies from neighbours
+  CopySpeed neighbour_out;                                   ///< speed of copies to neighbours
   CopySpeed on_device{.bytes_per_second = 100'000'000'000};  ///< speed of copies from place to place on the device
   /// The part of a plain copy's bytes that an encoded copy of a value of so many bytes is timed with: its time is known
   /// when it is queued, and its bytes are not. None: a half.
