@@ -36,6 +36,7 @@ constexpr Part parts[] = {
     {"devices", "36 instances with two to eight devices behind one link (10 s)", run_devices},
     {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
     {"ways", "copies alone, and with operations that run again (10 s)", run_ways},
+    {"pieces", "whole tensors, and tensors that may be divided (30 s)", run_pieces},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,
      "swapmm_bench_exact_histogram", " 1000"},

@@ -28,6 +28,8 @@ namespace swapmm::bench {
 [[nodiscard]] Report run_memories(const Settings& settings);
 /// Traces x budgets x bandwidths: copies alone, and with operations that run again.
 [[nodiscard]] Report run_ways(const Settings& settings);
+/// Traces x budgets: whole tensors, and tensors that may be divided.
+[[nodiscard]] Report run_pieces(const Settings& settings);
 /// Every planner and the bound over the budget.
 [[nodiscard]] Report run_curve(const Settings& settings);
 
