@@ -223,6 +223,63 @@ class RepeatsTest(unittest.TestCase):
             chain.iterate()
         self.assertEqual([value.tolist() for value in chain.norm.buffers()], statistics)
 
+    def test_random_numbers(self):
+        """What draws random numbers draws the same ones when it runs again, and what is drawn later is as without a budget."""
+        own = torch.Generator()
+        forms = {
+            "noise": lambda x, scale: x * scale + torch.randn_like(x),
+            "dropout": lambda x, scale: torch.nn.functional.dropout(x * scale, 0.3),
+            "native dropout": lambda x, scale: torch.native_dropout(x * scale, 0.3, True)[0],
+            "a generator": lambda x, scale: torch.normal(x * scale, 1.0, generator=own),
+            "in place": lambda x, scale: (x * scale).uniform_(-1, 1),
+            "attention": lambda x, scale: torch.nn.functional.scaled_dot_product_attention(
+                *((x * scale).reshape(1, 4, 32, 128),) * 3, dropout_p=0.2).reshape(128, 128),
+        }
+        for name, form in forms.items():
+            def prepared(form=form):
+                chain = Chain()
+                own.manual_seed(3)
+                chain.form = form
+                return chain
+
+            with self.subTest(name):
+                chain = self.compare(lambda chain, values: None, prepared=prepared)
+                self.assertGreater(self.runs[-1], self.runs[-2])
+                self.assertEqual(swapmm.torch.report().manager["values_saved"], 0)
+                left = torch.rand(4).tolist(), torch.rand(4, generator=own).tolist()
+                swapmm.torch.off()
+                chain = prepared()
+                for _ in range(9):
+                    chain.iterate()
+                self.assertEqual((torch.rand(4).tolist(), torch.rand(4, generator=own).tolist()), left)
+
+    def test_random_numbers_when_a_plan_is_left(self):
+        """What was dropped is made at once, between operators that draw on their own."""
+        def prepared():
+            chain = Chain()
+            chain.form = lambda x, scale: torch.nn.functional.dropout(x * scale, 0.3)
+            return chain
+
+        def change(chain, values):
+            values[3].mul_(torch.rand(128, 128))
+            values[4] = values[4] + torch.rand(128, 128)
+
+        self.compare(change, prepared=prepared)
+        self.assertGreater(self.runs[6], self.runs[5])
+
+    def test_random_numbers_when_running_again_fails(self):
+        """The generator has its own state again."""
+        from swapmm.torch import repeats
+
+        generator = torch.Generator().manual_seed(1)
+        other = torch.Generator().manual_seed(2).get_state()
+        wanted = generator.get_state()
+        with self.assertRaises(KeyError), repeats._with_state(generator, other):
+            self.assertTrue(torch.equal(generator.get_state(), other))
+            torch.rand(4, generator=generator)
+            raise KeyError
+        self.assertTrue(torch.equal(generator.get_state(), wanted))
+
     def test_the_default_type_changes(self):
         """An operator that is given none has the one that it had."""
         def prepared():
@@ -447,11 +504,12 @@ class RepeatsTest(unittest.TestCase):
         for name, overload in (("mm", "default"), ("gelu", "default"), ("add", "Tensor"), ("convolution", "default"),
                                ("native_layer_norm", "default"), ("_softmax", "default"), ("_to_copy", "default"), ("cat", "default"),
                                ("_scaled_dot_product_flash_attention_for_cpu", "default"),
-                               ("add_", "Tensor"), ("relu_", "default"), ("native_batch_norm", "default")):
+                               ("add_", "Tensor"), ("relu_", "default"), ("native_batch_norm", "default"),
+                               ("native_dropout", "default"), ("bernoulli_", "float"), ("normal_", "default"), ("randn", "default")):
             self.assertTrue(repeatable(name, overload), name)
-        for name, overload in (("add", "out"), ("mm", "out"), ("native_dropout", "default"), ("bernoulli", "default"), ("normal_", "default"),
+        for name, overload in (("add", "out"), ("mm", "out"), ("native_dropout", "out"), ("_cudnn_rnn", "default"), ("multinomial", "default"),
                                ("cumprod", "default"), ("_softmax_backward_data", "default"), ("_foreach_add_", "List"),
-                               ("randn", "default"), ("gelu_backward", "default"), ("view", "default"),
+                               ("gelu_backward", "default"), ("view", "default"),
                                ("nonzero", "default"), ("empty", "memory_format"), ("index_add", "default"), ("cumsum", "default"),
                                ("_foreach_add", "List"), ("matmul", "default"), ("item", "default")):
             self.assertFalse(repeatable(name, overload), name)

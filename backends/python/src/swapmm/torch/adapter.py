@@ -626,7 +626,7 @@ class Adapter:
             memory.expect(large, places, self._addresses_at + 8 * first)
             if operation.scratch_bytes:
                 memory.clear_scratch(operation.scratch, operation.scratch_bytes)
-            repeat = Repeat(call, operation.times_again) if again and operation.times_again else None
+            repeat = Repeat(call, operation.times_again, memory.device) if again and operation.times_again else None
             call.begin(memory, operation.scratch or 0, operation.scratch_bytes)
             stream = memory.enter()
             results = self._perform(call)

@@ -22,7 +22,7 @@ DATALESS = {"is_same_size", "is_pinned", "record_stream", "sym_size", "sym_strid
 UNREPEATABLE = {"cumsum", "cumprod", "logcumsumexp", "max_unpool2d", "max_unpool3d", "index_copy", "index_reduce",
                 "_unsafe_masked_index_put_accumulate", "index_add", "scatter_add", "scatter_reduce", "_unsafe_index_put", "index_put", "_index_put_impl",
                 "put", "histc", "bincount", "kthvalue", "median", "nanmedian", "nll_loss2d_forward", "segment_reduce", "_ctc_loss",
-                "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn"}
+                "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn", "multinomial"}
 #: They replace the storage of a tensor, or change its size.
 RESHAPING = {"set_", "resize_", "resize_as_", "_resize_output_"}
 #: The types of scalars in schemas. They are given for tensors, too.
@@ -128,17 +128,19 @@ class Signature:
         self.allocates = name.lstrip("_").startswith(("empty", "new_empty"))
         # It makes the same bits from the same operands, and does nothing else. Backward operators are left out: many add
         # up in any order, and what they make is used at once.
-        self.dropout: Optional[int] = None  # the argument that must be 0 for that
+        self.dropout: Optional[int] = None  # the argument that is 0 if it draws no random numbers after all
         self.transposes = next((i for i, argument in enumerate(schema.arguments) if argument.name == "transposed"), None)
-        random = "nondeterministic_seeded" in tags
-        if random:
+        # It draws random numbers: from the generator of this argument, or from that of its device.
+        self.random = "nondeterministic_seeded" in tags
+        self.generator = next((i for i, argument in enumerate(schema.arguments) if argument.name == "generator"), None)
+        if self.random:
             self.dropout = next((i for i, argument in enumerate(schema.arguments) if argument.name == "dropout_p"), None)
         aliases = [value.alias_info for value in schema.arguments] + [value.alias_info for value in schema.returns]
         # It changes its first operand, and returns that: relu_, add_.
         self.in_place = name.endswith("_") and aliases[0] is not None and not any(
             alias is not None and alias.before_set != aliases[0].before_set for alias in aliases)
         self.repeatable = (
-            namespace == "aten" and self.touches_data and self.returns_tensors and not (random and self.dropout is None)
+            namespace == "aten" and self.touches_data and self.returns_tensors
             and not (self.composite or self.by_value or self.lists or self.allocates)
             and not ("_backward" in name or "quantized" in name or "transpose" in name) and name.rstrip("_") not in UNREPEATABLE
             and (self.in_place or not any(aliases))

@@ -7,7 +7,7 @@ import contextlib
 import ctypes
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -27,10 +27,13 @@ class Repeat:
     run again needs is there until then, and one that the program no longer has costs no bytes, because the plan has
     dropped it."""
 
-    __slots__ = ("function", "args", "kwargs", "uses", "made", "sizes", "left", "kept", "settings")
+    __slots__ = ("function", "args", "kwargs", "uses", "made", "sizes", "left", "kept", "settings", "generator", "state")
 
-    def __init__(self, call: Call, times: int) -> None:
+    def __init__(self, call: Call, times: int, device: torch.device) -> None:
         self.function = call.function
+        self.generator = _generator_of(call, device)  # from which it draws random numbers
+        with _undispatched():
+            self.state = None if self.generator is None else self.generator.get_state()  # as it is when the operator runs first
         self.kept: List[Tuple[Kept, Any, torch.Tensor]] = []  # small operands with their storages, which the manager does not have
         unused = call.signature.statistics if call.changes_kept else ()
         self.args = [None if i in unused else self._alias(value) for i, value in enumerate(call.args)]
@@ -103,7 +106,7 @@ class Repeats:
         # Running statistics are left out when it runs again. They must not be among the keyword arguments.
         if call.changes_kept and (not signature.statistics or len(call.args) <= max(signature.statistics)):
             return False
-        return signature.dropout is None or call.argument(signature.dropout, "dropout_p", 0.0) == 0.0
+        return True
 
     def add(self, number: int, repeat: Repeat, made: List[Tuple[Record, Any]]) -> None:
         """`made`: what the operator has made, in the order of its sizes."""
@@ -165,7 +168,7 @@ class Repeats:
         memory.expect(repeat.sizes, places[first:], operation.addresses + 8 * first)
         try:
             stream = memory.enter()
-            with _undispatched(), _with_settings(repeat.settings):
+            with _undispatched(), _with_settings(repeat.settings), _with_state(repeat.generator, repeat.state):
                 results = repeat.function(*repeat.args, **repeat.kwargs)
                 made = [storage for storage in self._adapter.new_storages(results) if nbytes_of(storage) >= SMALL]
                 if [nbytes_of(storage) for storage in made] != repeat.sizes:
@@ -220,6 +223,31 @@ def _with_settings(wanted: List[Any]) -> Iterator[None]:
         yield
     finally:
         _set(now)
+
+
+def _generator_of(call: Call, device: torch.device) -> Optional[torch.Generator]:
+    """The generator that an operator draws from; None: it draws no random numbers."""
+    signature = call.signature
+    if not signature.random or signature.dropout is not None and call.argument(signature.dropout, "dropout_p", 0.0) == 0.0:
+        return None
+    given = None if signature.generator is None else call.argument(signature.generator, "generator", None)
+    if given is not None or device.type != "cuda":
+        return given or torch.default_generator
+    return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
+
+
+@contextlib.contextmanager
+def _with_state(generator: Optional[torch.Generator], state: Any) -> Iterator[None]:
+    """The generator has that state, and its own again afterwards."""
+    if generator is None:
+        yield
+        return
+    now = generator.get_state()
+    try:
+        generator.set_state(state)
+        yield
+    finally:
+        generator.set_state(now)
 
 
 @contextlib.contextmanager
