@@ -88,7 +88,8 @@ class DividedView {
   }
 
   /// The same slice for an operation that takes the pieces as they lie: nothing is copied, and `op[part.view]` for each
-  /// of parts() takes the place of `op[slice]`.
+  /// of parts() takes the place of `op[slice]`. As with any view, the device must be able to address where the first
+  /// part begins in its piece: at a multiple of Capabilities::view_alignment.
   [[nodiscard]] DividedView in_pieces() const { return DividedView(of_, first_, count(), true); }
   /// The parts of the slice that lie in one piece each, in the order of the entries.
   [[nodiscard]] std::vector<SlicePart<T, B>> parts() const {
@@ -187,7 +188,12 @@ class DividedTensor {
   /// Takes over the values. Slices of it stay valid. The moved-from tensor is empty.
   DividedTensor(DividedTensor&&) noexcept = default;
   /// Takes over the values, and releases those that this tensor had.
-  DividedTensor& operator=(DividedTensor&&) noexcept = default;
+  DividedTensor& operator=(DividedTensor&& other) noexcept {
+    if (this == &other) return *this;
+    owned_ = std::move(other.owned_);
+    of_ = std::move(other.of_);
+    return *this;
+  }
   ~DividedTensor() = default;
 
   /// The shape that was given to MemoryManager::divided(). This and the following functions throw UsageError if the

@@ -308,7 +308,7 @@ class MemoryManager {
   template <class Callable>
   void run_bundle(std::span<runtime::BundleItem<B>> items, const runtime::Request<B>& request, Callable& callable) {
     runtime::run_beside_views<B>(core(), items, [&] {
-      if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
+      if constexpr (detail::can_be_kept<std::remove_cvref_t<Callable>>) {
         if (request.replayable) return run_replayable(request, callable);
       } else if (request.replayable) {
         throw runtime::operation_misused(request.name, " is replayable, and its callable cannot be copied");
@@ -330,16 +330,18 @@ class MemoryManager {
     const auto layout = std::make_shared<const runtime::SliceLayout<B>>(
         runtime::lay_out(bundle.slices_, bundle.scratch_, core().backend().capabilities()));
     const runtime::Request<B> request{name, bundle.items_, layout->scratch, bundle.has_scratch_, bundle.replayable_};
-    const auto run_as = [&](auto with) { run_bundle(bundle.items_, request, with); };
-    if constexpr (std::is_copy_constructible_v<std::remove_cvref_t<Callable>>) {
-      if (bundle.replayable_) {  // the callable is kept
-        using Copied = std::remove_cvref_t<Callable>;
-        if (layout->joins()) return run_as(detail::WithJoinedSlices<B, Copied>{callable, layout});
-        return run_as(detail::WithSlices<B, Copied>{callable, layout});
-      }
+    if (layout->joins() && !DeviceCopyBackend<B>) {
+      throw runtime::operation_misused(name,
+                                       " has a slice of a divided tensor that does not lie in one piece, and the "
+                                       "backend copies nothing on the device: declare it in_pieces()");
     }
-    if (layout->joins()) return run_as(detail::WithJoinedSlices<B, Callable&>{callable, layout});
-    run_as(detail::WithSlices<B, Callable&>{callable, layout});
+    if (layout->joins()) {
+      detail::WithJoinedSlices<B, Callable&> with{callable, layout};
+      run_bundle(bundle.items_, request, with);
+    } else {
+      detail::WithSlices<B, Callable&> with{callable, layout};
+      run_bundle(bundle.items_, request, with);
+    }
   }
 
   template <class Part>
@@ -348,6 +350,12 @@ class MemoryManager {
   template <class Tuple, std::size_t... I>
   void run_parts(std::string_view name, Tuple&& parts, std::index_sequence<I...> positions) {
     if constexpr ((false || ... || has_slices<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>)) {
+      constexpr bool is_replayable =
+          (false || ... ||
+           std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Replayable>);
+      using Callable = std::remove_cvref_t<std::tuple_element_t<sizeof...(I), std::remove_cvref_t<Tuple>>>;
+      static_assert(!is_replayable || std::is_copy_constructible_v<Callable>,
+                    "a replayable operation's callable is copied");
       Bundle<B> bundle;
       (bundle.add_part(std::get<I>(parts)), ...);
       run(name, bundle, std::get<sizeof...(I)>(parts));
@@ -397,8 +405,12 @@ class MemoryManager {
   template <class Callable>
   class Kept final : public runtime::KeptCallable<B> {
    public:
-    explicit Kept(const Callable& callable) : callable_(callable) {}
-    void replace(const Callable& callable) { callable_.emplace(callable); }
+    template <class Given>
+    explicit Kept(const Given& given) : callable_(detail::kept_form(given)) {}
+    template <class Given>
+    void replace(const Given& given) {
+      callable_.emplace(detail::kept_form(given));
+    }
     void forget() noexcept override { callable_.reset(); }
     void run(runtime::Core<B>& core, const runtime::Request<B>& request) override {
       run_request(core, request, *callable_);
@@ -410,7 +422,7 @@ class MemoryManager {
 
   template <class Callable>
   void run_replayable(const runtime::Request<B>& request, Callable& callable) {
-    using Plain = std::remove_cvref_t<Callable>;
+    using Plain = std::remove_cvref_t<decltype(detail::kept_form(callable))>;
     static_assert(std::is_copy_constructible_v<Plain>, "a replayable operation's callable is copied");
     runtime::run_again_before(core(), request);
     bool check_again = false;

@@ -163,7 +163,9 @@ class Bundle {
     (add_one(access, tensors), ...);
     return *this;
   }
-  void add_part(const Scratch& area) { scratch(scratch_ + area.bytes); }
+  void add_part(const Scratch& area) {
+    scratch(checked_add(scratch_, area.bytes).value_or(Bytes{~std::uint64_t{0}}));  // which is too large for any budget
+  }
   void add_part(const Replayable& /*declared*/) { replayable_ = true; }
   template <std::size_t N>
   void add_part(const Accesses<B, N>& part) {
@@ -284,6 +286,9 @@ class Operation {
   }
   const typename B::Address& address(const TensorRef<B>& tensor) const {
     if (tensor.core != &running_.core() || !running_.in_bundle(tensor.key())) refuse(tensor);
+    if (slices_ != nullptr) {
+      runtime::JoinedSlices<B>(running_, *slices_).require_not_joined(tensor.key(), tensor.offset, tensor.bytes);
+    }
     return running_.address(*tensor.record, tensor.offset, tensor.bytes);
   }
   const typename B::Address& address(const runtime::SliceRef<B>& slice) const {
@@ -342,13 +347,36 @@ struct WithJoinedSlices {
     runtime::JoinedSlices<B> joined(op.running_, *layout);
     joined.gather();
     if constexpr (gives_event<B, Callable>) {
-      joined.wait_for(callable(op, joined.wait_list()));
+      op.running_.await(callable(op, joined.wait_list()));
     } else {
       callable(op);
     }
     joined.scatter();
   }
 };
+
+/// Whether a callable can be kept for another run.
+template <class Callable>
+inline constexpr bool can_be_kept = std::is_copy_constructible_v<Callable>;
+template <Backend B, class Callable>
+inline constexpr bool can_be_kept<WithSlices<B, Callable>> =
+    std::is_copy_constructible_v<std::remove_cvref_t<Callable>>;
+template <Backend B, class Callable>
+inline constexpr bool can_be_kept<WithJoinedSlices<B, Callable>> =
+    std::is_copy_constructible_v<std::remove_cvref_t<Callable>>;
+/// What is kept of a callable: the program's own by value.
+template <class Callable>
+[[nodiscard]] const Callable& kept_form(const Callable& callable) {
+  return callable;
+}
+template <Backend B, class Callable>
+[[nodiscard]] WithSlices<B, std::remove_cvref_t<Callable>> kept_form(const WithSlices<B, Callable>& with) {
+  return {with.callable, with.layout};
+}
+template <Backend B, class Callable>
+[[nodiscard]] WithJoinedSlices<B, std::remove_cvref_t<Callable>> kept_form(const WithJoinedSlices<B, Callable>& with) {
+  return {with.callable, with.layout};
+}
 
 }  // namespace detail
 

@@ -2,7 +2,10 @@
 // Slices of divided tensors on a real device.
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstddef>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "opencl/support.hpp"
@@ -51,4 +54,38 @@ TEST_CASE("a slice as a raw kernel launch takes it") {
     kernels().set.enqueue(op.queue(), {slice.size()});
   });
   CHECK(slice.download() == Numbers(2 * 33, 5));
+}
+
+TEST_CASE("an event that tells of failed work on a joined slice is reported, and the manager works on") {
+  MemoryManager<opencl::Backend> manager(shared_backend(), {.device_budget = Bytes{1U << 16U}});
+  auto field = manager.divided<Number>({8, 33}, "field", {.entries = 4});
+  const Numbers value = numbers(8 * 33, 1);
+  for (const bool later : {false, true}) {
+    field.upload(value);
+    std::thread teller;
+    const auto fail = [&](auto&, const opencl::WaitList&) -> opencl::NativeEvent {
+      cl_int status = CL_SUCCESS;
+      const cl_event failed = clCreateUserEvent(first_backend().context(), &status);
+      REQUIRE(clRetainEvent(failed) == CL_SUCCESS);
+      const auto tell = [failed, later] {
+        if (later) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        clSetUserEventStatus(failed, -5);
+        clReleaseEvent(failed);
+      };
+      teller = std::thread(tell);
+      if (!later) teller.join();
+      return failed;
+    };
+    try {
+      manager.run("fails", updates(field.slice(3, 2)), fail);
+      FAIL_CHECK("no error");
+    } catch (const WorkFailed& error) {
+      CHECK(std::string(error.what()).find("operation \"fails\" failed") != std::string::npos);
+    }
+    if (teller.joinable()) teller.join();
+    CHECK_THROWS_AS(static_cast<void>(field.slice(3, 2).download()), WorkFailed);
+    CHECK_NOTHROW(manager.synchronize());
+  }
+  field.upload(value);
+  CHECK(field.download() == value);
 }

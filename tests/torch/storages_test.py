@@ -2,10 +2,13 @@
 """Storages as such: those that programs hand to PyTorch, and those that get another size."""
 
 import tempfile
+import types
 import unittest
 import warnings
 
 import torch
+from torch import tensor as tensor_by_name
+from torch.utils.dlpack import to_dlpack as to_dlpack_by_name
 
 import swapmm.torch
 from swapmm.torch.operators import in_groups, signature_of
@@ -46,6 +49,30 @@ class StoragesTest(unittest.TestCase):
         other.mul_(2)  # they share the bytes
         self.move()
         self.assertEqual(values[3].item(), 6.0)
+
+    def test_functions_that_were_imported_before(self):
+        """By their names, so that the program has PyTorch's own."""
+        self.begin()
+        values = torch.arange(1 << 16, dtype=torch.float32)
+        self.move()
+        self.assertEqual(tensor_by_name([values[3], values[5]]).tolist(), [3.0, 5.0])
+        self.move()
+        copy = torch.asarray(to_dlpack_by_name(values), copy=True)
+        self.move()
+        self.assertEqual(copy.sum().item(), float(sum(range(1 << 16))))
+        swapmm.torch.off()
+        self.assertIs(to_dlpack_by_name, torch.utils.dlpack.to_dlpack)
+        self.assertIs(tensor_by_name, torch.tensor)
+        self.assertIsInstance(tensor_by_name, types.BuiltinFunctionType)  # PyTorch's, and none of ours
+
+    def test_lists_without_an_end(self):
+        self.begin()
+        endless = []
+        endless.append(endless)
+        with self.assertRaises(ValueError):
+            torch.tensor(endless)
+        with self.assertRaises(ValueError):
+            torch.as_tensor(endless)
 
     def test_storages_copied_from_storages(self):
         self.begin()

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/null_manager.hpp"
 #include "support/small_program.hpp"
 
 namespace {
@@ -361,16 +363,134 @@ TEST_CASE("checks of accesses see through joined slices") {
   DividedDesk desk({.device_budget = 512_bytes, .check_access = true});
   DividedInts field = desk.field(8, "field");
   field.upload(counted_numbers(32));
-  const auto all = field.slice(0, 8);
-  CHECK_THROWS_WITH_AS(desk.manager.run("half", writes(all),
-                                        [&](auto& op) {
-                                          const auto out = op[all];
-                                          op.queue().launch("half", operation_time, {Touch::write(out)},
-                                                            [out] { std::fill(out.begin(), out.begin() + 20, 1); });
-                                        }),
-                       doctest::Contains("leaves 48 of its 64 bytes"), AccessViolation);
-  set(desk.manager, all, 5);
-  CHECK(field.download() == std::vector<int>(32, 5));
+  // The first elements of a slice become 1, the others are left. Pieces are written whole, or in part.
+  const auto begin = [&](const auto& slice, std::ptrdiff_t count) {
+    desk.manager.run("begin", writes(slice), [&](auto& op) {
+      const auto out = op[slice];
+      op.queue().launch("begin", operation_time, {Touch::write(out)},
+                        [out, count] { std::fill(out.begin(), out.begin() + count, 1); });
+    });
+  };
+  for (const auto& slice : {field.slice(0, 8), field.slice(3, 2)}) {
+    const auto bytes = std::to_string(slice.bytes().value);
+    try {
+      begin(slice, 1);
+      FAIL("not found");
+    } catch (const AccessViolation& error) {
+      CHECK(error.kind == AccessViolation::Kind::left_unwritten);
+      CHECK(std::string(error.what()).find("of its " + bytes + " bytes") != std::string::npos);
+    }
+    field.upload(counted_numbers(32));
+    begin(slice, static_cast<std::ptrdiff_t>(slice.size()));
+    CHECK(slice.download() == std::vector<int>(slice.size(), 1));
+  }
+  const auto seen = field.slice(3, 2);
+  try {
+    desk.manager.run("writes what it reads", reads(seen), [&](auto& op) {
+      const auto in = op[seen];
+      op.queue().launch("write", operation_time, {Touch::write(in)}, [in] { ++in[5]; });
+    });
+    FAIL("not found");
+  } catch (const AccessViolation& error) {
+    CHECK(error.kind == AccessViolation::Kind::changed_read);
+  }
+}
+
+TEST_CASE("what would be lost in a joined slice is refused") {
+  DividedDesk desk;
+  DividedInts field = desk.field(12, "field");
+  field.upload(counted_numbers(48));
+  const auto joined = field.slice(3, 2);
+  const auto apart = field.slice(5, 3);
+  desk.manager.run("parts", updates(joined, apart), [&](auto& op) {
+    CHECK_THROWS_WITH_AS(
+        static_cast<void>(op[joined.parts()[0].view]),
+        R"(operation "parts" uses a part of a slice of a divided tensor that is joined: use op[slice], )"
+        "or declare the slice in_pieces()",
+        UsageError);
+    CHECK_THROWS_AS(static_cast<void>(op[field.piece(1)]), UsageError);
+    CHECK(op[apart.parts()[0].view].size() == 12);  // of the same piece, and not joined
+  });
+  desk.manager.run("look", reads(joined), [&](auto& op) { CHECK(op[joined.parts()[0].view].size() == 4); });
+  CHECK(field.download() == counted_numbers(48));
+}
+
+TEST_CASE("a part of several slices is taken where the device can address it") {
+  DividedDesk desk;
+  auto field = desk.manager.divided<int>({8, 3}, "field", {.entries = 4});  // entries of 12 bytes
+  field.upload(counted_numbers(24));
+  const auto a = field.slice(0, 4);
+  const auto b = field.slice(1, 4);
+  const auto look = [&](auto& op) { CHECK(op[field.slice(1, 2)].size() == 6); };
+  desk.manager.run("look", reads(a, b), look);
+  desk.manager.run("look", reads(b, a), look);
+}
+
+TEST_CASE("work areas that no number can count are too large") {
+  DividedDesk desk;
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
+  const auto run = [&](const auto& slice) {
+    desk.manager.run("huge", reads(slice), scratch(Bytes{~std::uint64_t{0} - 15}), [](auto&) {});
+  };
+  CHECK_THROWS_AS(run(field.slice(3, 2)), BundleTooLarge);
+  CHECK_THROWS_AS(run(field.slice_of_piece(0)), BundleTooLarge);
+  CHECK_THROWS_AS(desk.manager.run("huge", reads(field.slice_of_piece(0)), scratch(Bytes{~std::uint64_t{0}}),
+                                   scratch(16), [](auto&) {}),
+                  BundleTooLarge);
+}
+
+TEST_CASE("callables that may run again are the program's own, and can be copied") {
+  DividedDesk desk;
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
+  struct Counting {
+    int calls = 0;
+    void operator()(Operation<Simulated>& /*op*/) { ++calls; }
+  };
+  Counting counting;
+  desk.manager.run("ready", reads(field.slice_of_piece(0)), replayable, counting);
+  desk.manager.run("joined", reads(field.slice(3, 2)), replayable, counting);
+  CHECK(counting.calls == 2);
+  struct MoveOnly {
+    std::unique_ptr<int> held = std::make_unique<int>(1);
+    void operator()(Operation<Simulated>& /*op*/) { ++*held; }
+  };
+  MoveOnly moves;
+  Bundle<Simulated> bundle;
+  bundle.reads(field.slice(3, 2));
+  desk.manager.run("once", bundle, moves);
+  CHECK(*moves.held == 2);
+  bundle.replayable();
+  CHECK_THROWS_WITH_AS(desk.manager.run("again", bundle, moves),
+                       R"(operation "again" is replayable, and its callable cannot be copied)", UsageError);
+}
+
+TEST_CASE("a backend that copies nothing on the device takes slices that lie ready, and refuses others at once") {
+  MemoryManager<NullBackend> manager{NullBackend(), {.device_budget = 4096_bytes}};
+  auto field = manager.divided<int>({8, 64}, "field", {.entries = 4});
+  field.upload(std::vector<int>(field.size()));
+  int calls = 0;
+  const auto run = [&](const auto& slice) { manager.run("use", updates(slice), [&](auto&) { ++calls; }); };
+  run(field.slice_of_piece(0));
+  run(field.slice(2, 4).in_pieces());
+  CHECK(calls == 2);
+  CHECK_THROWS_WITH_AS(
+      run(field.slice(2, 4)),
+      R"(operation "use" has a slice of a divided tensor that does not lie in one piece, and the backend )"
+      "copies nothing on the device: declare it in_pieces()",
+      UsageError);
+  CHECK(calls == 2);
+  CHECK_NOTHROW(static_cast<void>(field.download()));  // nothing is lost
+}
+
+TEST_CASE("a divided tensor that is moved to itself is as before") {
+  DividedDesk desk;
+  DividedInts field = desk.field(8, "field");
+  field.upload(counted_numbers(32));
+  DividedInts& same = field;
+  field = std::move(same);
+  CHECK(field.download() == counted_numbers(32));
 }
 
 TEST_CASE("wrong uses of divided tensors and slices are named") {

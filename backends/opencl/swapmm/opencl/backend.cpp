@@ -353,6 +353,13 @@ void Backend::flush(QueueKind queue) {
 
 cl_command_queue& Backend::queue() { return session_->use(QueueKind::compute); }
 
+bool Backend::is_of_queue(const NativeEvent& event) {
+  cl_command_queue on = nullptr;
+  check(clGetEventInfo(event.event_.get(), CL_EVENT_COMMAND_QUEUE, sizeof on, static_cast<void*>(&on), nullptr),
+        "clGetEventInfo");
+  return on == session_->use(QueueKind::compute);
+}
+
 WaitList Backend::wait_list(std::span<const Event* const> waits) {
   WaitList list;
   for (const Event* const event : waits) {

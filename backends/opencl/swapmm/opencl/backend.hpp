@@ -291,6 +291,9 @@ class SWAPMM_EXPORT Backend {
   [[nodiscard]] Queue& queue();
   [[nodiscard]] WaitList wait_list(std::span<const Event* const> waits);
   void adopt(Event& event, NativeEvent native);
+  /// Whether the command that the event stands for is on queue(). A backend has this if what waits on its queues does
+  /// not tell that it waited for work that failed.
+  [[nodiscard]] bool is_of_queue(const NativeEvent& event);
 
   [[nodiscard]] EventStatus status(const Event& event);
   void wait(const Event& event);

@@ -364,6 +364,8 @@ class Faulty {
     return result;
   }
 
+  [[nodiscard]] bool is_of_queue(const NativeEvent& event) requires requires(B b) { b.is_of_queue(event); }
+  { return inner_.is_of_queue(event); }
   void note_host_access(const HostMemory& memory, Bytes offset, Bytes size, bool write) requires
       requires(B b, const typename B::HostMemory& host) {
     b.note_host_access(host, offset, size, write);

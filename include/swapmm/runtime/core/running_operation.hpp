@@ -68,10 +68,23 @@ class RunningOperation {
       return *store_.addresses.at(brought_.grant.scratch_offset + offset, size);
     });
   }
-  /// See Session::spare_event().
-  [[nodiscard]] typename B::Event& spare_event(std::size_t number) { return session_.spare_event(number); }
   /// True if the operation's accesses are compared with what it declares.
   [[nodiscard]] bool is_checked() const { return checked_; }
+  [[nodiscard]] AccessCheck<B>& access_check() { return session_.access_check(); }
+
+  /// Queues work of the library that is a part of the operation. Errors are thrown as errors of the operation. Until
+  /// own_work_is_next() is over, such work changes nothing but the work area: if it fails, all values are as before.
+  template <class Queue_it>
+  void queue_own(Queue_it&& queue_it) {
+    session_.translate(who(), [&] { store_.issue(std::forward<Queue_it>(queue_it)); });
+  }
+  void own_work_is_next(bool next) { changes_nothing_ = next; }
+  /// What the operation's work waits for if it is to begin after all that was queued so far.
+  [[nodiscard]] typename B::WaitList waits_for_own_work();
+  /// Makes what is queued next wait for the end of the operation's work, which may be on any queue. Throws WorkFailed
+  /// if it has failed.
+  void await(typename B::NativeEvent end);
+
   [[nodiscard]] bool in_bundle(const TensorKey<B>& tensor) const;
   /// The address of a part of a tensor of the bundle.
   const typename B::Address& address(const Rec& record, Bytes offset, Bytes size);
@@ -212,8 +225,9 @@ class RunningOperation {
   typename Timeline<B>::Slot* slot_ = nullptr;
   CommandLabel label_;
   std::uint64_t stamp_ = 0;
-  QueuePoint point_ = 0;  // at or after the end of the work
-  bool checked_ = false;  // its accesses are checked
+  QueuePoint point_ = 0;          // at or after the end of the work
+  bool checked_ = false;          // its accesses are checked
+  bool changes_nothing_ = false;  // what is being queued for it
   bool ended_ = false;
 };
 
@@ -270,6 +284,47 @@ typename B::WaitList RunningOperation<B>::wait_list() {
   } catch (...) {
     give_up();
     session_.rethrow(who());
+  }
+}
+
+template <Backend B>
+typename B::WaitList RunningOperation<B>::waits_for_own_work() {
+  typename B::Event& event = session_.spare_event(0);
+  const typename B::Event* const waits = &event;
+  return session_.translate(who(), [&] {
+    store_.issue([&] {
+      store_.backend.record(QueueKind::compute, event);
+      store_.backend.flush(QueueKind::compute);  // the work may be on another queue
+    });
+    return store_.backend.wait_list({&waits, 1});
+  });
+}
+
+template <Backend B>
+void RunningOperation<B>::await(typename B::NativeEvent end) {
+  if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
+    if (!end) return;  // the work is on the compute queue
+  }
+  typename B::Event& event = session_.spare_event(1);
+  const auto adopt = [&] { store_.backend.adopt(event, std::move(end)); };
+  if constexpr (requires { store_.backend.is_of_queue(end); }) {
+    // What waits on this backend's queues does not tell that it waited for work that failed.
+    session_.translate(who(), [&] {
+      if (store_.backend.is_of_queue(end)) return;
+      store_.issue(adopt);
+      try {
+        store_.backend.wait(event);
+      } catch (const BackendError& error) {
+        if (error.kind == BackendError::Kind::device_lost) throw;
+        throw QueueFailure{QueueKind::compute, label_, nullptr, std::current_exception()};
+      }
+    });
+  } else {
+    const typename B::Event* const waits = &event;
+    queue_own([&] {
+      adopt();
+      store_.backend.wait(QueueKind::compute, {&waits, 1});
+    });
   }
 }
 
@@ -433,7 +488,7 @@ void RunningOperation<B>::fail() noexcept {
   }
   for (const auto& item : request_.items) {
     item.record->device.busy.join(after);
-    if (item.access != Access::read) store_.lose(*item.record);
+    if (item.access != Access::read && !changes_nothing_) store_.lose(*item.record);
   }
   session_.controller.failed(request_, brought_.followed, after);
 }

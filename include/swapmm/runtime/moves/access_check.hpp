@@ -52,22 +52,53 @@ class AccessCheck {
     store_.timeline.host_wait(store_.timeline.everything());  // a failed operation is reported elsewhere
     for (const Seen& seen : hashes_) {
       if (hash(fetch(*seen.record), seen.record->bytes) == seen.hash) continue;
-      throw AccessViolation(
-          "operation " + in_quotes(request.name) + " changes tensor " + in_quotes(seen.record->name) +
-              (seen.declared ? ", which it declares to read: declare updates()" : ", which is not in its bundle"),
-          details(request, *seen.record),
-          seen.declared ? AccessViolation::Kind::changed_read : AccessViolation::Kind::changed_undeclared);
+      if (seen.declared) throw changed_read(request, *seen.record);
+      throw AccessViolation("operation " + in_quotes(request.name) + " changes tensor " + in_quotes(seen.record->name) +
+                                ", which is not in its bundle",
+                            details(request, *seen.record), AccessViolation::Kind::changed_undeclared);
     }
     for (const auto& item : request.items) {
       if (item.access != Access::write) continue;
       const std::uint64_t left = poisoned_bytes(fetch(*item.record), item.record->bytes);
       if (left == 0) continue;
-      throw AccessViolation("operation " + in_quotes(request.name) + " declares to write all of tensor " +
-                                in_quotes(item.record->name) + ", and leaves " + std::to_string(left) + " of its " +
-                                std::to_string(item.record->bytes.value) +
-                                " bytes as they were before: declare updates()",
-                            details(request, *item.record), AccessViolation::Kind::left_unwritten, Bytes{left});
+      throw left_unwritten(request, *item.record, item.record->bytes, left);
     }
+  }
+
+  /// @{
+  /// The same for a part of a work area that stands for a tensor: while nothing uses it.
+  void poison(const typename B::Address& area, Bytes size) {
+    HostBlock<B>& block = staging(size);
+    store_.note_host_access(block, Bytes{}, size, true);
+    std::byte* const data = block.data();
+    for (std::uint64_t i = 0; i * word < size.value; ++i) {
+      const std::uint64_t value = poison_word(i);
+      std::memcpy(data + i * word, &value, std::min(word, size.value - i * word));
+    }
+    store_.issue([&] {
+      store_.backend.copy_to_device(area, block.memory(), block.offset, size, {}, event_);
+      wait(QueueKind::h2d);
+    });
+  }
+  [[nodiscard]] std::uint64_t poisoned_bytes(const typename B::Address& area, Bytes size) {
+    return poisoned_bytes(fetch(area, size), size);
+  }
+  [[nodiscard]] std::uint64_t hash(const typename B::Address& area, Bytes size) {
+    return hash(fetch(area, size), size);
+  }
+  /// @}
+  /// The errors.
+  [[nodiscard]] static AccessViolation changed_read(const Request<B>& request, const Record<B>& record) {
+    return {"operation " + in_quotes(request.name) + " changes tensor " + in_quotes(record.name) +
+                ", which it declares to read: declare updates()",
+            details(request, record), AccessViolation::Kind::changed_read};
+  }
+  [[nodiscard]] static AccessViolation left_unwritten(const Request<B>& request, const Record<B>& record, Bytes of,
+                                                      std::uint64_t left) {
+    return {"operation " + in_quotes(request.name) + " declares to write all of tensor " + in_quotes(record.name) +
+                ", and leaves " + std::to_string(left) + " of its " + std::to_string(of.value) +
+                " bytes as they were before: declare updates()",
+            details(request, record), AccessViolation::Kind::left_unwritten, Bytes{left}};
   }
 
   /// Called after after(), for an operation that is declared replayable: remembers what it wrote or, if it has run
@@ -153,29 +184,17 @@ class AccessCheck {
     return *staging_;
   }
 
-  const std::byte* fetch(Record<B>& record) {
-    HostBlock<B>& block = staging(record.bytes);
+  const std::byte* fetch(Record<B>& record) { return fetch(*record.device.address, record.bytes); }
+  const std::byte* fetch(const typename B::Address& from, Bytes size) {
+    HostBlock<B>& block = staging(size);
     store_.issue([&] {
-      store_.backend.copy_to_host(block.memory(), block.offset, *record.device.address, record.bytes, {}, event_);
+      store_.backend.copy_to_host(block.memory(), block.offset, from, size, {}, event_);
       wait(QueueKind::d2h);
     });
-    store_.note_host_access(block, Bytes{}, record.bytes, false);
+    store_.note_host_access(block, Bytes{}, size, false);
     return block.data();
   }
-
-  void poison(Record<B>& record) {
-    HostBlock<B>& block = staging(record.bytes);
-    store_.note_host_access(block, Bytes{}, record.bytes, true);
-    std::byte* const data = block.data();
-    for (std::uint64_t i = 0; i * word < record.bytes.value; ++i) {
-      const std::uint64_t value = poison_word(i);
-      std::memcpy(data + i * word, &value, std::min(word, record.bytes.value - i * word));
-    }
-    store_.issue([&] {
-      store_.backend.copy_to_device(*record.device.address, block.memory(), block.offset, record.bytes, {}, event_);
-      wait(QueueKind::h2d);
-    });
-  }
+  void poison(Record<B>& record) { poison(*record.device.address, record.bytes); }
 
   void wait(QueueKind queue) {
     store_.backend.flush(queue);

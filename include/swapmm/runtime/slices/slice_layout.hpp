@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,8 +72,10 @@ template <Backend B>
     const auto& parts = entry.slice.parts;
     const bool lies_ready = parts.size() == 1 && parts.front().offset.value % device.view_alignment.value == 0;
     if (entry.slice.in_pieces || lies_ready) continue;
-    entry.joined_at = round_up(layout.scratch, device.alignment);
-    layout.scratch = *entry.joined_at + entry.slice.bytes;
+    const std::optional<Bytes> at = checked_round_up(layout.scratch, device.alignment);
+    const std::optional<Bytes> end = at ? checked_add(*at, entry.slice.bytes) : std::nullopt;
+    entry.joined_at = at.value_or(Bytes{});
+    layout.scratch = end.value_or(Bytes{~std::uint64_t{0}});  // which is too large for any budget
   }
   return layout;
 }
@@ -99,11 +102,14 @@ void add_pieces(const std::vector<BundledSlice<B>>& slices, std::vector<BundleIt
   const std::size_t first = items.size();
   std::vector<Bytes> written;  // of the pieces, from `first` on
   for (const BundledSlice<B>& entry : slices) {
+    // The pieces of one slice are distinct.
+    const std::size_t known = items.size();
     for (const SlicePart<B>& part : entry.slice.parts) {
-      auto item = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(first), items.end(), [&](const auto& known) {
-        return known.record == part.piece.record && known.serial == part.piece.serial;
+      const auto end = items.begin() + static_cast<std::ptrdiff_t>(known);
+      auto item = std::find_if(items.begin() + static_cast<std::ptrdiff_t>(first), end, [&](const auto& other) {
+        return other.record == part.piece.record && other.serial == part.piece.serial;
       });
-      if (item == items.end()) {
+      if (item == end) {
         items.push_back({part.piece.record, entry.access, part.piece.serial});
         item = items.end() - 1;
         written.emplace_back();

@@ -8,6 +8,7 @@ import functools
 import os
 import sys
 import threading
+import types
 import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
@@ -108,8 +109,10 @@ class Looks:
         if self.adapter.type == "cpu":
             self._replace(torch.nn.utils.rnn.PackedSequence, "__new__", self._packed)
             self._replace(torch._VF, "_pad_packed_sequence", self._padded, alone=True)
+        self._replace_imported({id(original): wrapped for _, _, original, wrapped in self._functions})
 
     def remove(self) -> None:
+        self._replace_imported({id(wrapped): original for _, _, original, wrapped in self._functions})
         for (kind, name), original in self._originals.items():
             if original is None:
                 delattr(kind, name)  # it was inherited
@@ -165,6 +168,17 @@ class Looks:
         self.codes.add(wrapped.__code__)  # type: ignore[attr-defined]
         setattr(kind, name, wrapped)
 
+    @staticmethod
+    def _replace_imported(others: Dict[int, Any]) -> None:
+        """The same in modules that have imported a function by its name: `from torch.utils.dlpack import to_dlpack`."""
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in ("torch", "swapmm") or not isinstance(module, types.ModuleType):
+                continue
+            for key, value in list(object.__getattribute__(module, "__dict__").items()):  # lazy ones stay lazy
+                other = others.get(id(value))
+                if other is not None:
+                    setattr(module, key, other)
+
     def _replace(self, where: Any, name: str, prepare: Callable[..., None], alone: bool = False) -> None:
         """The same for a function that belongs to no tensor. `alone`: the adapter does not see what it does."""
 
@@ -205,14 +219,14 @@ class Looks:
                         **{name: self._alone(value) if isinstance(value, (list, tuple)) else value
                            for name, value in kwargs.items()})
 
-    def _alone(self, value: Any) -> Any:
+    def _alone(self, value: Any, depth: int = 64) -> Any:
         """Elements of lists are read past the operators: those of large tensors are copied out before."""
         if isinstance(value, _Tensor):
             storage = self._storage(value) if value.numel() == 1 else None
             return value if storage is None else value.detach().clone()
-        if not isinstance(value, (list, tuple)) or all(element.__class__ in _NUMBERS for element in value):
+        if depth == 0 or not isinstance(value, (list, tuple)) or all(element.__class__ in _NUMBERS for element in value):
             return value
-        return [self._alone(element) for element in value]
+        return [self._alone(element, depth - 1) for element in value]
 
     def _packed(self, _class: type, data: Any, batch_sizes: Any = None, *_args: Any, **_kwargs: Any) -> None:
         """PyTorch reads the sizes of batches past the operators. They are on the host."""
