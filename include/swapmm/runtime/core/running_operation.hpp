@@ -79,6 +79,10 @@ class RunningOperation {
     session_.translate(who(), [&] { store_.issue(std::forward<Queue_it>(queue_it)); });
   }
   void own_work_is_next(bool next) { changes_nothing_ = next; }
+  /// See Session::spare_event().
+  [[nodiscard]] typename B::Event& spare_event(std::size_t number) {
+    return session_.translate(who(), [&]() -> typename B::Event& { return session_.spare_event(number); });
+  }
   /// What the operation's work waits for if it is to begin after all that was queued so far.
   [[nodiscard]] typename B::WaitList waits_for_own_work();
   /// Makes what is queued next wait for the end of the operation's work, which may be on any queue. Throws WorkFailed
@@ -289,7 +293,7 @@ typename B::WaitList RunningOperation<B>::wait_list() {
 
 template <Backend B>
 typename B::WaitList RunningOperation<B>::waits_for_own_work() {
-  typename B::Event& event = session_.spare_event(0);
+  typename B::Event& event = spare_event(0);
   const typename B::Event* const waits = &event;
   return session_.translate(who(), [&] {
     store_.issue([&] {
@@ -305,7 +309,7 @@ void RunningOperation<B>::await(typename B::NativeEvent end) {
   if constexpr (std::is_constructible_v<bool, const typename B::NativeEvent&>) {
     if (!end) return;  // the work is on the compute queue
   }
-  typename B::Event& event = session_.spare_event(1);
+  typename B::Event& event = spare_event(1);
   const auto adopt = [&] { store_.backend.adopt(event, std::move(end)); };
   if constexpr (requires { store_.backend.is_of_queue(end); }) {
     // What waits on this backend's queues does not tell that it waited for work that failed.
