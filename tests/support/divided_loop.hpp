@@ -24,8 +24,8 @@ void check_divided_loop(B backend, Form form, const SchedulerOptions& plans) {
   const Bytes piece = round_up(Bytes{in_a_piece * width * sizeof(Number)}, backend.capabilities().alignment);
   const Bytes budget{6 * piece.value};  // of 22 pieces: an operation needs four, and two slices
   MemoryManager<B> manager(std::move(backend), {.device_budget = budget}, Scheduler(plans));
-  auto from = manager.template divided<Number>({entries, width}, "from", {.entries = in_a_piece});
-  auto to = manager.template divided<Number>({entries, width}, "to", {.entries = in_a_piece});
+  auto from = manager.template divided<Number>({entries, width}, "from", {.entries = in_a_piece, .lifetime = kept});
+  auto to = manager.template divided<Number>({entries, width}, "to", {.entries = in_a_piece, .lifetime = kept});
   CHECK(budget < from.bytes());
   Numbers from_model = numbers(entries * width, 1);
   Numbers to_model = numbers(entries * width, 2);
