@@ -235,7 +235,11 @@ class RepeatsTest(unittest.TestCase):
             "attention": lambda x, scale: torch.nn.functional.scaled_dot_product_attention(
                 *((x * scale).reshape(1, 4, 32, 128),) * 3, dropout_p=0.2).reshape(128, 128),
         }
+        usual = ("native dropout", "a generator", "in place")
         for name, form in forms.items():
+            if name not in usual and not os.environ.get("SWAPMM_TEST_EVERYTHING"):
+                continue
+
             def prepared(form=form):
                 chain = Chain()
                 own.manual_seed(3)
