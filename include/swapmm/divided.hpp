@@ -143,13 +143,7 @@ class DividedView {
   using Pieces = detail::Pieces<T, B>;
 
   DividedView(std::shared_ptr<const Pieces> of, std::size_t first, std::size_t count, bool in_pieces)
-      : of_(std::move(of)), first_(first), shape_(with_entries(of_->shape, count)), in_pieces_(in_pieces) {}
-
-  static Shape with_entries(const Shape& whole, std::size_t count) {
-    std::vector<std::size_t> extents;
-    for (std::size_t i = 0; i < whole.rank(); ++i) extents.push_back(i == 0 ? count : whole[i]);
-    return Shape(std::span<const std::size_t>(extents));
-  }
+      : of_(std::move(of)), first_(first), shape_(of_->shape.with_first(count)), in_pieces_(in_pieces) {}
 
   // Calls visit(piece, its first entry, the position of that entry in the tensor, number of entries).
   template <class Visit>

@@ -132,12 +132,9 @@ class MemoryManager {
     const Bytes bytes = bytes_of<T>(shape, name);
     const std::size_t entries = entries_per_piece(shape[0], Bytes{bytes.value / shape[0]}, division);
     std::vector<Tensor<T, B>> pieces;
-    std::vector<std::size_t> extents;
-    for (std::size_t i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
     for (std::size_t first = 0; first < shape[0]; first += entries) {
-      extents[0] = std::min(entries, shape[0] - first);
       const std::string piece = std::string(name) + "[" + std::to_string(pieces.size()) + "]";
-      pieces.push_back(tensor<T>(Shape(std::span<const std::size_t>(extents)), piece, division.lifetime));
+      pieces.push_back(tensor<T>(shape.with_first(std::min(entries, shape[0] - first)), piece, division.lifetime));
     }
     return DividedTensor<T, B>(std::move(pieces), shape, entries);
   }
@@ -344,17 +341,16 @@ class MemoryManager {
     }
   }
 
-  template <class Part>
-  static constexpr bool has_slices = std::is_same_v<std::remove_cvref_t<Part>, AccessesWithSlices<B>>;
+  // Whether one of the first parts is of that kind.
+  template <class Kind, class Tuple, std::size_t... I>
+  static constexpr bool has_part =
+      (false || ... || std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Kind>);
 
   template <class Tuple, std::size_t... I>
   void run_parts(std::string_view name, Tuple&& parts, std::index_sequence<I...> positions) {
-    if constexpr ((false || ... || has_slices<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>)) {
-      constexpr bool is_replayable =
-          (false || ... ||
-           std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Replayable>);
+    if constexpr (has_part<AccessesWithSlices<B>, Tuple, I...>) {
       using Callable = std::remove_cvref_t<std::tuple_element_t<sizeof...(I), std::remove_cvref_t<Tuple>>>;
-      static_assert(!is_replayable || std::is_copy_constructible_v<Callable>,
+      static_assert(!has_part<Replayable, Tuple, I...> || std::is_copy_constructible_v<Callable>,
                     "a replayable operation's callable is copied");
       Bundle<B> bundle;
       (bundle.add_part(std::get<I>(parts)), ...);
@@ -373,7 +369,7 @@ class MemoryManager {
     Bytes scratch_bytes;
     [[maybe_unused]] const auto add = [&](const auto& part) {  // not used if the bundle is empty
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Scratch>) {
-        scratch_bytes += part.bytes;
+        scratch_bytes = detail::with_scratch(scratch_bytes, part);
       } else if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(part)>, Replayable>) {
         for (const TensorRef<B>& tensor : part.tensors) {
           require_usable(name, tensor, filled);
@@ -383,12 +379,8 @@ class MemoryManager {
       }
     };
     (add(std::get<I>(parts)), ...);
-    constexpr bool has_scratch =
-        (false || ... ||
-         std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Scratch>);
-    constexpr bool is_replayable =
-        (false || ... ||
-         std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Replayable>);
+    constexpr bool has_scratch = has_part<Scratch, Tuple, I...>;
+    constexpr bool is_replayable = has_part<Replayable, Tuple, I...>;
     const runtime::Request<B> request{name, items, scratch_bytes, has_scratch, is_replayable};
     auto& callable = std::get<sizeof...(I)>(parts);
     runtime::run_beside_views<B>(core(), items, [&] {

@@ -47,6 +47,12 @@ struct Scratch {
 
 namespace detail {
 
+/// One work area for two declarations. A sum that 64 bits cannot count becomes the most they can, which is too large
+/// for any budget.
+[[nodiscard]] inline Bytes with_scratch(Bytes before, const Scratch& area) {
+  return checked_add(before, area.bytes).value_or(Bytes{~std::uint64_t{0}});
+}
+
 /// True for tensors and views, which lie in one place; false for divided tensors and their slices.
 template <class TensorOrSlice>
 inline constexpr bool lies_in_one_place = requires(const TensorOrSlice& tensor) {
@@ -163,9 +169,7 @@ class Bundle {
     (add_one(access, tensors), ...);
     return *this;
   }
-  void add_part(const Scratch& area) {
-    scratch(checked_add(scratch_, area.bytes).value_or(Bytes{~std::uint64_t{0}}));  // which is too large for any budget
-  }
+  void add_part(const Scratch& area) { scratch(detail::with_scratch(scratch_, area)); }
   void add_part(const Replayable& /*declared*/) { replayable_ = true; }
   template <std::size_t N>
   void add_part(const Accesses<B, N>& part) {

@@ -50,6 +50,12 @@ class Shape {
     for (std::size_t i = 0; i < rank_ && product; ++i) product = checked_multiply(*product, extents_[i]);
     return product ? std::optional(static_cast<std::size_t>(product->value)) : std::nullopt;
   }
+  /// The same with another first extent. Throws UsageError if it is 0.
+  [[nodiscard]] Shape with_first(std::size_t extent) const {
+    std::array<std::size_t, max_rank> extents = extents_;
+    extents[0] = extent;
+    return Shape(std::span<const std::size_t>(extents.data(), rank_));
+  }
   /// The extents as text: "64 x 1024".
   [[nodiscard]] std::string text() const {
     std::string text;
@@ -149,12 +155,8 @@ class View {
       throw UsageError("slice of " + std::to_string(count) + " entries from " + std::to_string(first) +
                        " of a tensor of " + shape_.text());
     }
-    std::array<std::size_t, Shape::max_rank> extents{};
-    for (std::size_t i = 0; i < shape_.rank(); ++i) extents[i] = shape_[i];
-    extents[0] = count;
     const std::size_t stride = count_ / shape_[0];
-    return View(core_, tensor_, first_ + first * stride, Shape(std::span(extents.data(), shape_.rank())),
-                count * stride);
+    return View(core_, tensor_, first_ + first * stride, shape_.with_first(count), count * stride);
   }
 
   /// A view of the same elements in another shape. Throws UsageError if the numbers of elements differ.

@@ -101,8 +101,7 @@ Report run_devices(const Settings& settings) {
                                 fixed(seconds, 1)});
   }
   const auto line = [&](const std::string& what, const Ratios& ratios) {
-    report.lines.push_back(what + ": geometric mean " + fixed(ratios.geometric_mean(), 4) + ", largest " +
-                           fixed(ratios.worst, 4) + ", " + std::to_string(ratios.count) + " instances");
+    report.lines.push_back(summary_of(what, ratios));
   };
   line("each alone / joint", over_alone);
   line("each with 1/D / joint", over_shares);

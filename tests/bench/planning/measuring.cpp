@@ -15,6 +15,8 @@
 #include <swapmm/plan/ilp.hpp>
 #include <swapmm/plan/planners.hpp>
 
+#include "table.hpp"
+
 namespace swapmm::bench {
 namespace {
 
@@ -128,5 +130,10 @@ void Ratios::add(double ratio) {
 }
 
 double Ratios::geometric_mean() const { return count == 0 ? 1 : std::exp(log_sum / static_cast<double>(count)); }
+
+std::string summary_of(const std::string& what, const Ratios& ratios) {
+  return what + ": geometric mean " + fixed(ratios.geometric_mean(), 4) + ", largest " + fixed(ratios.worst, 4) + ", " +
+         std::to_string(ratios.count) + " instances";
+}
 
 }  // namespace swapmm::bench

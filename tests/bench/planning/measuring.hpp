@@ -108,4 +108,7 @@ struct Ratios {
   [[nodiscard]] double geometric_mean() const;
 };
 
+/// A line for a report: what the ratios are of, their mean, and the largest.
+[[nodiscard]] std::string summary_of(const std::string& what, const Ratios& ratios);
+
 }  // namespace swapmm::bench

@@ -28,17 +28,15 @@ struct PiecesCase {
   double share = 0;
 };
 
+const std::string& name_of(const PiecesCase& one) { return one.name; }
+
 std::vector<PiecesCase> pieces_cases(const Settings& settings) {
   std::vector<PiecesCase> all;
   for (const std::string& name : settings.traces) {
     const Trace trace = load_trace(name);
     for (const double share : piece_shares) all.push_back({trace.name, trace, share});
   }
-  std::vector<PiecesCase> chosen;
-  for (std::size_t i = 0; i < all.size(); i += std::max<std::size_t>(settings.sample, 1)) {
-    if (all[i].name.find(settings.only) != std::string::npos) chosen.push_back(std::move(all[i]));
-  }
-  return chosen;
+  return chosen_of(all, settings);
 }
 
 }  // namespace
@@ -87,9 +85,7 @@ Report run_pieces(const Settings& settings) {
                                 fixed(seconds, 1)});
   }
   const auto line = [&](const std::string& what, const Ratios& ratios) {
-    if (ratios.count == 0) return;
-    report.lines.push_back(what + ": geometric mean " + fixed(ratios.geometric_mean(), 4) + ", largest " +
-                           fixed(ratios.worst, 4) + ", " + std::to_string(ratios.count) + " instances");
+    if (ratios.count != 0) report.lines.push_back(summary_of(what, ratios));
   };
   line("whole tensors / bound", whole_over_bound);
   line("in pieces / bound", over_bound);

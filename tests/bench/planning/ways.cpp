@@ -36,6 +36,8 @@ struct RecomputeCase {
   double bandwidth = 0;
 };
 
+const std::string& name_of(const RecomputeCase& one) { return one.name; }
+
 std::vector<RecomputeCase> cases_of(const Settings& settings) {
   std::vector<RecomputeCase> all;
   for (const std::string& name : settings.traces) {
@@ -44,11 +46,7 @@ std::vector<RecomputeCase> cases_of(const Settings& settings) {
       for (const double bandwidth : gigabytes_per_second) all.push_back({trace.name, trace, share, bandwidth});
     }
   }
-  std::vector<RecomputeCase> chosen;
-  for (std::size_t i = 0; i < all.size(); i += std::max<std::size_t>(settings.sample, 1)) {
-    if (all[i].name.find(settings.only) != std::string::npos) chosen.push_back(std::move(all[i]));
-  }
-  return chosen;
+  return chosen_of(all, settings);
 }
 
 }  // namespace
@@ -96,9 +94,7 @@ Report run_ways(const Settings& settings) {
          fixed(time / copies.iteration(), 3), fixed(seconds, 1)});
   }
   const auto line = [&](const std::string& what, const Ratios& ratios) {
-    if (ratios.count == 0) return;
-    report.lines.push_back(what + ": geometric mean " + fixed(ratios.geometric_mean(), 4) + ", largest " +
-                           fixed(ratios.worst, 4) + ", " + std::to_string(ratios.count) + " instances");
+    if (ratios.count != 0) report.lines.push_back(summary_of(what, ratios));
   };
   line("mixed / copies", gains);
   line("mixed / its bound", over_bound);
