@@ -97,13 +97,22 @@ class ProgramMaker {
     return no_window;
   }
 
-  /// A lingering value costs its copy to the host alone. The program takes this for the copy of a value that the host
-  /// has; that is another direction, but only the prices that it finds depend on this, and any prices give a bound.
+  /// A lingering value costs its copy to the host alone, and is away until the window's end.
   void add_lingering(const WrittenValue& value, std::uint32_t id) {
-    if (!model_.dirty[id].lingers || model_.dirty[id].is_empty()) return;
-    Window window = model_.dirty[id];
-    window.copy_in = value.copy_out;
-    add_clean(window, BlockMember{false, id});
+    const Window& window = model_.dirty[id];
+    if (!window.lingers || window.is_empty() || value.copy_out <= 0) return;
+    OptionBlock block;
+    block.amount = value.copy_out / units_.time;
+    block.room = window.bytes * units_.per_byte / value.copy_out;
+    block.read = 0;
+    block.write = 1;
+    if (!set_window(window, block)) return;
+    block.first_in = block.last_in;
+    block.may_stay = true;
+    block.first_out = grid_.group(value.write_part);
+    block.last_out = std::max(block.first_out, block.last_in);
+    block.last_out = std::min(block.last_out, block.first_out + grid_.size() - 1);
+    add(block, BlockMember{false, id});
   }
 
   bool add_main(const WrittenValue& value, std::uint32_t main) {
@@ -165,7 +174,8 @@ class ProgramMaker {
       block.first_out -= turns;
       block.last_out -= turns;
     }
-    const int kind = (block.may_stay ? 1 : 0) + (block.may_only_write ? 2 : 0) + (block.is_clean ? 4 : 0);
+    const int kind = (block.may_stay ? 1 : 0) + (block.may_only_write ? 2 : 0) + (block.is_clean ? 4 : 0) +
+                     (block.read > 0 ? 8 : 0);
     const Key key(block.first_out, block.last_out, block.first_row, block.last_row, block.first_in, block.last_in, kind,
                   grid_.is_exact ? block.room : 0.0, grid_.is_exact ? block.write : 0.0);
     const auto [known, is_new] = block_of_.try_emplace(key, blocks_.size());

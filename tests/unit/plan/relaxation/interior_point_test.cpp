@@ -46,7 +46,7 @@ double dual_value(const CoarseProgram& program, const ProgramSolution& solution)
     for_each_option(program, block, [&](std::size_t, int out_group, int in_group, int first_row, int last_row) {
       double gain = 0;
       for (int row = first_row; row <= last_row; ++row) gain += block.room * at(solution.room, row);
-      if (in_group >= 0) gain -= at(in, in_group);
+      if (in_group >= 0) gain -= block.read * at(in, in_group);
       if (out_group >= 0) gain -= block.write * at(out, out_group);
       best = std::max(best, gain);
     });
@@ -82,6 +82,10 @@ CoarseProgram random_program(std::mt19937_64& random) {
     block.first_in = block.first_row;
     block.last_in = block.last_row;
     block.last_out = block.is_clean ? block.first_out : block.last_row;
+    if (!block.is_clean && test::chance(random, 0.3)) {
+      block.read = 0;
+      block.first_in = block.last_in;
+    }
     add_block(program, block);
     if (!block.is_clean && program.first_freed(block.first_out) > block.first_row) continue;
     for (int row = block.first_row; row <= block.last_row; ++row) {
@@ -145,6 +149,33 @@ TEST_CASE("a copy out comes before the room that it frees") {
     const ProgramSolution solution = solve_program(program);
     CHECK(solution.objective == doctest::Approx(1.75 + 0.75).epsilon(1e-4));
     CHECK(solution.stall[0] == doctest::Approx(1.75).epsilon(1e-3));
+  }
+}
+
+TEST_CASE("what never returns takes the link out alone") {
+  // Copies in take all the time there is.
+  for (const bool half_duplex : {false, true}) {
+    CoarseProgram program = make_program({0.25, 0.25}, {0, 1});
+    program.half_duplex = half_duplex;
+    OptionBlock owed;
+    owed.amount = 0.5;
+    owed.is_clean = true;
+    owed.first_in = 0;
+    owed.last_in = 1;
+    add_block(program, owed);
+    OptionBlock gone;
+    gone.amount = 1;
+    gone.room = 1;
+    gone.read = 0;
+    gone.write = 1;
+    gone.may_stay = true;
+    gone.first_out = 0;
+    gone.last_out = 1;
+    gone.first_row = gone.last_row = 1;
+    gone.first_in = gone.last_in = 1;
+    add_block(program, gone);
+    const ProgramSolution solution = solve_program(program);
+    CHECK(solution.objective == doctest::Approx(half_duplex ? 1 : 0.5).epsilon(1e-4));
   }
 }
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include <swapmm/plan/relaxation/solver/normal_equations.hpp>
 #include <swapmm/plan/relaxation/solver/program_matrix.hpp>
@@ -38,15 +40,19 @@ class InteriorPoint {
 
   ProgramSolution run(const InteriorPointLimits& limits) {
     ProgramSolution solution;
+    double least = std::numeric_limits<double>::infinity();  // error of the best point so far
     for (; solution.iterations < limits.iterations; ++solution.iterations) {
       find_residuals();
-      if (gap_ < limits.tolerance && largest(row_residual_) < limits.tolerance / 10 &&
-          largest(block_residual_) < limits.tolerance / 10 && largest(slack_residual_) < 1e-4) {
-        solution.is_solved = true;
-        break;
+      const double error = error_in(limits);
+      if (error < least) {
+        least = error;
+        best_ = at_;
       }
-      if (!advance()) break;
+      solution.is_solved = error < 1;
+      if (solution.is_solved || !advance()) break;
     }
+    // Where rounding errors hold the residuals, further steps lead away again.
+    if (best_) at_ = *std::move(best_);
     write(solution);
     return solution;
   }
@@ -88,6 +94,14 @@ class InteriorPoint {
       slack_residual_[i] = matrix_.cost(i) - slack_residual_[i] - at_.slack[i];
     }
     gap_ = dot(at_.x, at_.slack);
+  }
+
+  /// How far the point is from what is asked for; below 1, it is there.
+  [[nodiscard]] double error_in(const InteriorPointLimits& limits) const {
+    constexpr double slack_tolerance = 1e-4;
+    const double residual = std::max(largest(row_residual_), largest(block_residual_));
+    return std::max({gap_ / limits.tolerance, 10 * residual / limits.tolerance,
+                     largest(slack_residual_) / slack_tolerance});
   }
 
   /// Does one iteration. If numbers are out of range, returns false and leaves the point unchanged.
@@ -174,6 +188,7 @@ class InteriorPoint {
   Vector amounts_;  ///< per block
   Iterate at_;
   Iterate step_;
+  std::optional<Iterate> best_;  ///< the point with the least error
   Vector weights_;     ///< x / slack
   Vector complement_;  ///< the target minus x times slack
   Vector shift_;       ///< the step if the prices did not change

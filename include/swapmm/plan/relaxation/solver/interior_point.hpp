@@ -25,8 +25,8 @@ struct ProgramSolution {
 };
 
 /// Mehrotra's predictor-corrector method ("On the implementation of a primal-dual interior point method", 1992). Each
-/// iteration takes some passes over the options and one factorization of about three rows per group. If numbers leave
-/// their range, the last valid ones are the result.
+/// iteration takes some passes over the options and one factorization of about three rows per group. The result is the
+/// best point that was found: further steps may lead away from it, and numbers may leave their range.
 [[nodiscard]] ProgramSolution solve_program(const CoarseProgram& program, const InteriorPointLimits& limits = {});
 
 }  // namespace swapmm::planning::relaxation

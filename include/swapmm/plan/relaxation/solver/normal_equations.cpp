@@ -97,15 +97,15 @@ void NormalEquations::add_room(const OptionBlock& block, std::size_t row, std::v
     left_.add(own, static_cast<std::size_t>(other), block.room * block.room * freed[first_in_at(later)]);
   }
   for (std::size_t in = first_in_at(row); in < ins_; ++in) {
-    left_.add(matrix_.in_row(block.first_in + static_cast<int>(in)), own, block.room * freed_[in]);
+    left_.add(matrix_.in_row(block.first_in + static_cast<int>(in)), own, block.room * block.read * freed_[in]);
   }
 }
 
 void NormalEquations::add_copies(const OptionBlock& block, std::vector<Entry>& coupling) {
   for (std::size_t in = 0; in < ins_; ++in) {
     const std::size_t row = matrix_.in_row(block.first_in + static_cast<int>(in));
-    left_.add(row, row, in_sum_[in]);
-    coupling.emplace_back(row, in_sum_[in]);
+    left_.add(row, row, block.read * block.read * in_sum_[in]);
+    coupling.emplace_back(row, block.read * in_sum_[in]);
   }
   if (block.is_clean) return;
   for (std::size_t out = 0; out < outs_; ++out) {
@@ -122,7 +122,7 @@ void NormalEquations::add_out(const OptionBlock& block, std::size_t out) {
   const std::size_t row = matrix_.out_row(group);
   const double* const weights = weight_.data() + out * ins_;
   for (std::size_t in = 0; in < ins_; ++in) {
-    left_.add_pair(row, matrix_.in_row(block.first_in + static_cast<int>(in)), block.write * weights[in]);
+    left_.add_pair(row, matrix_.in_row(block.first_in + static_cast<int>(in)), block.write * block.read * weights[in]);
   }
   const int first_row = std::max(block.first_row, matrix_.program().first_freed(group));
   double later = 0;

@@ -13,9 +13,10 @@ namespace swapmm::planning::relaxation {
 struct OptionBlock {
   static constexpr int none = -1;  ///< as `out`: the host has the value; as `in`: it stays
 
-  double amount = 0;            ///< time of the copies in
-  double room = 0;              ///< room that they free per unit of that time
-  double write = 0;             ///< time of the copies out per unit of that time
+  double amount = 0;            ///< time of the copies in; of those out if none returns
+  double room = 0;              ///< room that they free per unit of the amount
+  double read = 1;              ///< time of the copies in per unit of the amount; 0: none returns
+  double write = 0;             ///< time of the copies out per unit of the amount
   bool is_clean = false;        ///< no copy out
   bool may_stay = false;        ///< "nothing" is an option
   bool may_only_write = false;  ///< a copy out alone is an option

@@ -18,7 +18,7 @@ ProgramMatrix::ProgramMatrix(const CoarseProgram& program) : program_(program), 
   }
   constexpr double dearer = 100;
   for (const OptionBlock& block : program.blocks) {
-    if (block.room > 0) missing_price_ = std::max(missing_price_, dearer * (1 + block.write) / block.room);
+    if (block.room > 0) missing_price_ = std::max(missing_price_, dearer * (block.read + block.write) / block.room);
   }
   for (int links = program.half_duplex ? 1 : 2; links > 0; --links) {
     right_side_.insert(right_side_.end(), program.duration.begin(), program.duration.end());
@@ -42,7 +42,7 @@ void ProgramMatrix::multiply(const std::vector<double>& x, std::vector<double>& 
         freed[static_cast<std::size_t>(first_row)] += block.room * value;
         freed[static_cast<std::size_t>(last_row) + 1] -= block.room * value;
       }
-      if (in >= 0) ins[static_cast<std::size_t>(in)] += value;
+      if (in >= 0) ins[static_cast<std::size_t>(in)] += block.read * value;
       if (out >= 0) outs[static_cast<std::size_t>(out)] += block.write * value;
     });
     sums[b] = sum;
@@ -84,7 +84,7 @@ void ProgramMatrix::multiply_transposed(const std::vector<double>& y, const std:
         sum +=
             block.room * (before[static_cast<std::size_t>(last_row) + 1] - before[static_cast<std::size_t>(first_row)]);
       }
-      if (in >= 0) sum += ins[static_cast<std::size_t>(in)];
+      if (in >= 0) sum += block.read * ins[static_cast<std::size_t>(in)];
       if (out >= 0) sum += block.write * outs[static_cast<std::size_t>(out)];
       result[option] = sum;
     });
