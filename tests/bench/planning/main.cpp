@@ -35,7 +35,7 @@ constexpr Part parts[] = {
     {"harvest", "spare memory of neighbours before the host (3 s)", run_harvest},
     {"devices", "36 instances with two to eight devices behind one link (10 s)", run_devices},
     {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
-    {"ways", "copies alone, and with operations that run again (10 s)", run_ways},
+    {"ways", "copies, operations that run again, both, and all ways back (10 s)", run_ways},
     {"pieces", "whole tensors, and tensors that may be divided (30 s)", run_pieces},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
     {"exact", "planner / optimum on tiny instances: the program swapmm_bench_exact_histogram", nullptr,

@@ -76,8 +76,8 @@ class ProgramMaker {
     const std::uint32_t main = main_of(value, paying_.main[v]);
     const bool others_are_free = !paying_.others_are_free.empty() && paying_.others_are_free[v];
     for (std::uint32_t i = 0; i < value.windows; ++i) {
-      const bool is_saved = others_are_free && main != i && main != no_window;
-      if (!is_saved && !value.must_go) add_lingering(value, value.first_window + i);
+      const bool is_saved = value.must_go || (others_are_free && main != i && main != no_window);
+      add_lingering(value, value.first_window + i, is_saved);
     }
     const bool has_main = main != no_window && add_main(value, main);
     if (!has_main && value.must_go) add_copy_out(value);
@@ -97,18 +97,20 @@ class ProgramMaker {
     return no_window;
   }
 
-  /// A lingering value costs its copy to the host alone, and is away until the window's end.
-  void add_lingering(const WrittenValue& value, std::uint32_t id) {
+  /// A lingering value costs its copy to the host alone, and nothing if another window or the host's read pays for it.
+  /// It is away until the window's end.
+  void add_lingering(const WrittenValue& value, std::uint32_t id, bool is_saved) {
     const Window& window = model_.dirty[id];
     if (!window.lingers || window.is_empty() || value.copy_out <= 0) return;
     OptionBlock block;
     block.amount = value.copy_out / units_.time;
     block.room = window.bytes * units_.per_byte / value.copy_out;
     block.read = 0;
-    block.write = 1;
+    block.write = is_saved ? 0 : 1;
     if (!set_window(window, block)) return;
-    block.first_in = block.last_in;
+    if (!is_saved) block.first_in = block.last_in;
     block.may_stay = true;
+    block.is_clean = is_saved;
     block.first_out = grid_.group(value.write_part);
     block.last_out = std::max(block.first_out, block.last_in);
     block.last_out = std::min(block.last_out, block.first_out + grid_.size() - 1);
