@@ -95,8 +95,8 @@ swapmm_files(include/swapmm/plan/problem
   HEADERS linked_stores overlap_ledger planning_case share
   SOURCES overlap_ledger planning_case)
 swapmm_files(include/swapmm/plan/relaxation
-  HEADERS coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices window_tree
-  SOURCES coarse_program copy_classes grid_refinement lower_bound swap_grid swap_model swap_prices)
+  HEADERS coarse_program copy_classes grid_refinement lower_bound relaxation replay_bound swap_grid swap_model swap_prices window_tree
+  SOURCES coarse_program copy_classes grid_refinement lower_bound replay_bound swap_grid swap_model swap_prices)
 swapmm_files(include/swapmm/plan/relaxation/solver
   HEADERS cholesky interior_point normal_equations option_blocks program_matrix
   SOURCES cholesky interior_point normal_equations program_matrix)

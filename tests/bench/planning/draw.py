@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Draws what the benchmark of the planners wrote: slowdown over memory for each trace, planning time over operations,
-slowdown with neighbours' spare memory.
+slowdown with neighbours' spare memory, slowdown with other ways than copies.
 
-    draw.py RESULTS OUT      RESULTS: folder with curve.csv, scale.csv or harvest.csv; OUT: folder for planning-*.svg
+    draw.py RESULTS OUT      RESULTS: folder with curve.csv, scale.csv, harvest.csv or ways.csv; OUT: folder for planning-*.svg
 
 Standard library alone; what it draws with is that of tests/bench/gpu/plot.py.
 """
@@ -176,6 +176,38 @@ def harvest(trace, rows):
   return "\n".join([*parts, "</svg>"]) + "\n"
 
 
+def ways(rows):
+  """Each instance: its slowdown with other ways over that with copies alone."""
+  series = {"swap and recompute": ("both", "#56b4e9", "square"), "all ways": ("all", "#1a3a5c", "circle")}
+  highest = max(float(row["swap"]) for row in rows)
+  top = next((s for s in SLOWDOWNS[1:] if s >= highest * 1.02), highest * 1.1)
+  x = Log(0.98, top, LEFT, WIDTH - RIGHT)
+  y = Log(0.98, top, HEIGHT - BOTTOM, TOP)
+  parts = opening("Ways back: slowdown with others than copies, over that with copies alone",
+                  f"simulated; {len(rows)} instances: traces at 50 to 10 % of the peak, links of 6 to 55 GB/s")
+  entries = [("copies alone", [line(0, 0, 22, 0, stroke("#7a7a7a", "2 3"))])]
+  entries += [(name, [marker(shape, 11, 0, colour)]) for name, (_, colour, shape) in series.items()]
+  entries.append(("to the bound of all ways", [line(0, 0, 22, 0, FLOOR_LINE)]))
+  parts += legend(entries)
+  parts.append('<g font-size="11" fill="#555">')
+  for slowdown in SLOWDOWNS:
+    if 1 <= slowdown <= top:
+      parts += [line(x.at(slowdown), TOP, x.at(slowdown), HEIGHT - BOTTOM + 6, TICKS),
+                text(x.at(slowdown), HEIGHT - BOTTOM + 20, f"{slowdown:g} x", 'text-anchor="middle"'),
+                line(LEFT, y.at(slowdown), WIDTH - RIGHT, y.at(slowdown), TICKS),
+                text(LEFT - 8, y.at(slowdown) + 4, f"{slowdown:g} x", 'text-anchor="end"')]
+  parts += [text(WIDTH - RIGHT, HEIGHT - 12, "copies alone", 'text-anchor="end"'), "</g>"]
+  parts.append(line(x.at(1), y.at(1), x.at(top), y.at(top), stroke("#7a7a7a", "2 3")))
+  for row in sorted(rows, key=lambda row: float(row["swap"])):
+    at = x.at(float(row["swap"]))
+    parts.append(line(at, y.at(float(row["all"])), at, y.at(max(1.0, float(row["bound"]))), FLOOR_LINE))
+    for name, (column, colour, shape) in series.items():
+      title = (f"{row['trace']}, {row['budget / peak']} of the peak, {row['GB/s']} GB/s: {name} {row[column]}, "
+               f"copies alone {row['swap']}, bound of all ways {row['bound']}")
+      parts.append(marker(shape, at, y.at(float(row[column])), colour, title))
+  return "\n".join([*parts, "</svg>"]) + "\n"
+
+
 def main(arguments):
   if len(arguments) != 2:
     print(__doc__, file=sys.stderr)
@@ -192,6 +224,8 @@ def main(arguments):
     rows = read(os.path.join(results, "harvest.csv"))
     for trace in dict.fromkeys(row["trace"] for row in rows):
       pictures[f"planning-harvest-{trace}.svg"] = harvest(trace, [row for row in rows if row["trace"] == trace])
+  if os.path.exists(os.path.join(results, "ways.csv")):
+    pictures["planning-ways.svg"] = ways(read(os.path.join(results, "ways.csv")))
   os.makedirs(out, exist_ok=True)
   for name, document in pictures.items():
     with open(os.path.join(out, name), "w", encoding="utf-8", newline="\n") as file:

@@ -2,6 +2,7 @@
 #include <swapmm/plan/relaxation/coarse_program.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -33,7 +34,7 @@ class ProgramMaker {
   }
 
  private:
-  using Key = std::tuple<int, int, int, int, int, int, int, double, double>;
+  using Key = std::tuple<int, int, int, int, int, int, int, double, double, double>;
 
   /// The number of rows with an excess in [first, last].
   int crowded_rows(int first, int last) const {
@@ -67,6 +68,7 @@ class ProgramMaker {
     block.room = window.bytes * units_.per_byte / window.copy_in;
     block.is_clean = true;
     block.may_stay = !window.is_arrival;
+    allow_again(window, block);
     if (!set_window(window, block) && !window.is_arrival) return;
     add(block, member);
   }
@@ -164,7 +166,15 @@ class ProgramMaker {
     block.amount = window.copy_in / units_.time;
     block.room = window.bytes * units_.per_byte / window.copy_in;
     block.write = value.copy_out / window.copy_in;
+    if (!value.must_go) allow_again(window, block);
     return block;
+  }
+
+  /// `amount` is the time of the copies in.
+  static void allow_again(const Window& window, OptionBlock& block) {
+    if (!std::isfinite(window.again)) return;
+    block.may_run_again = true;
+    block.again = window.again / window.copy_in;
   }
 
   /// Adds the window to the block with the same groups. In an exact grid all their properties must be equal.
@@ -177,9 +187,10 @@ class ProgramMaker {
       block.last_out -= turns;
     }
     const int kind = (block.may_stay ? 1 : 0) + (block.may_only_write ? 2 : 0) + (block.is_clean ? 4 : 0) +
-                     (block.read > 0 ? 8 : 0);
+                     (block.read > 0 ? 8 : 0) + (block.may_run_again ? 16 : 0);
     const Key key(block.first_out, block.last_out, block.first_row, block.last_row, block.first_in, block.last_in, kind,
-                  grid_.is_exact ? block.room : 0.0, grid_.is_exact ? block.write : 0.0);
+                  grid_.is_exact ? block.room : 0.0, grid_.is_exact ? block.write : 0.0,
+                  grid_.is_exact ? block.again : 0.0);
     const auto [known, is_new] = block_of_.try_emplace(key, blocks_.size());
     if (is_new) {
       blocks_.push_back(block);
@@ -189,6 +200,7 @@ class ProgramMaker {
       const double sum = joined.amount + block.amount;
       joined.room = (joined.room * joined.amount + block.room * block.amount) / sum;
       joined.write = (joined.write * joined.amount + block.write * block.amount) / sum;
+      joined.again = (joined.again * joined.amount + block.again * block.amount) / sum;
       joined.amount = sum;
     }
     if (member) made_.members[known->second].push_back(*member);

@@ -22,10 +22,10 @@ struct AwayByGroup {
 AwayByGroup away_by_group(const CoarseProgram& program, const OptionBlock& block, const ProgramSolution& solution) {
   AwayByGroup away{block.first_row - 1, {}};
   away.part.assign(static_cast<std::size_t>(block.last_row - block.first_row) + 4, 0.0);
-  for_each_option(program, block, [&](std::size_t option, int out, int in, int, int) {
-    if (in < 0) return;
+  for_each_option(program, block, [&](std::size_t option, int out, int in, int first_row, int last_row) {
+    if (in < 0 && first_row > last_row) return;
     const int first = out < 0 ? away.first : std::max(away.first, program.first_freed(out));
-    const int last = std::min(block.last_row + 1, in);
+    const int last = in < 0 ? block.last_row + 1 : std::min(block.last_row + 1, in);
     if (first > last) return;
     away.part[static_cast<std::size_t>(first - away.first)] += solution.options[option];
     away.part[static_cast<std::size_t>(last + 1 - away.first)] -= solution.options[option];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <swapmm/plan/problem/overlap_ledger.hpp>
@@ -25,6 +26,8 @@ struct Window {
   double copy_in = 0;                ///< nanoseconds
   bool is_arrival = false;           ///< the copy is required; it may begin in the part before first_boundary
   bool lingers = false;              ///< there is no copy in: the value goes, and never returns
+  /// Nanoseconds of computation that make the value again, in a stall of the window; infinity: nothing does.
+  double again = std::numeric_limits<double>::infinity();
 
   [[nodiscard]] bool is_empty() const { return last_part < first_boundary; }
   [[nodiscard]] std::uint32_t first_part() const { return is_arrival ? first_boundary - 1 : first_boundary; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace swapmm::planning::relaxation {
 namespace {
@@ -36,6 +37,8 @@ SwapPricing::SwapPricing(const SwapModel& model, std::size_t classes)
       classes_(make_copy_classes(model, classes)),
       trees_(classes_.rates.size(), WindowTree(2 * std::size_t{model.parts()} + 1)),
       copies_(2 * std::size_t{model.parts()} + 1),
+      stalls_(2 * std::size_t{model.parts()} + 1),
+      has_replays_(std::ranges::any_of(model.dirty, [](const Window& window) { return std::isfinite(window.again); })),
       room_(2 * std::size_t{model.parts()} + 1) {}
 
 Response SwapPricing::respond(SwapPrices& prices) {
@@ -46,6 +49,7 @@ Response SwapPricing::respond(SwapPrices& prices) {
   response.out.assign(model_.parts(), 0.0);
   response.clean_gain.assign(model_.clean.size(), 0.0);
   response.dirty_gain.assign(model_.dirty.size(), 0.0);
+  response.made_again.assign(model_.dirty.size(), false);
   response.main_window.assign(model_.values.size(), no_window);
   response.main_gain.assign(model_.values.size(), WindowTree::nothing);
 
@@ -87,6 +91,13 @@ void SwapPricing::set_prices(const SwapPrices& prices) {
   };
   for (std::size_t c = 0; c < trees_.size(); ++c) fill(trees_[c], classes_.rates[c], true);
   fill(copies_, {1, 1}, false);
+  if (!has_replays_) return;
+  for (std::uint32_t k = 0, part = 0; k <= 2 * parts; ++k) {
+    const double used = prices.in[part] + (model_.half_duplex ? 0 : prices.out[part]);
+    stalls_.set(k, part % 2 == 0 ? WindowTree::nothing : used - 1, -WindowTree::nothing);
+    if (++part == parts) part = 0;
+  }
+  stalls_.build();
 }
 
 void SwapPricing::add(double gain, double bytes) {
@@ -110,6 +121,13 @@ double SwapPricing::gain_of(const Window& window, const WindowTree::Answer& answ
   return window.bytes * (answer.back - room_[window.first_boundary - 1]);
 }
 
+double SwapPricing::gain_of_replay(const Window& window) const {
+  if (!std::isfinite(window.again) || window.is_empty()) return 0;
+  const double price = stalls_.ask(window.first_part(), window.last_part).back;
+  const double room = room_[window.last_part] - room_[window.first_boundary - 1];
+  return std::max(0.0, window.bytes * room + window.again * price);
+}
+
 void SwapPricing::respond_clean(std::size_t i, Response& response) {
   const Window& window = model_.clean[i];
   const WindowTree::Answer answer = ask(window, classes_.clean[i]);
@@ -123,12 +141,14 @@ void SwapPricing::respond_clean(std::size_t i, Response& response) {
 void SwapPricing::list_answers(const WrittenValue& value) {
   answers_.resize(value.windows);
   gains_.resize(value.windows);
+  again_.assign(value.windows, 0.0);
   suffix_.assign(value.windows + 1, 0.0);
   for (std::uint32_t i = value.windows; i-- > 0;) {
     const Window& window = model_.dirty[value.first_window + i];
     answers_[i] = ask(window, classes_.dirty[value.first_window + i]);
     gains_[i] = gain_of(window, answers_[i]);
-    suffix_[i] = suffix_[i + 1] + std::max(0.0, gains_[i]);
+    if (has_replays_) again_[i] = gain_of_replay(window);
+    suffix_[i] = suffix_[i + 1] + std::max(again_[i], gains_[i]);
   }
 }
 
@@ -136,8 +156,9 @@ void SwapPricing::respond_value(std::size_t v, Response& response) {
   const WrittenValue& value = model_.values[v];
   const Window* const windows = model_.dirty.data() + value.first_window;
   list_answers(value);
-  ValueChoice best;
-  if (value.must_go) best.gain = WindowTree::nothing;
+  ValueChoice best;  // without a copy out
+  best.gain = value.must_go ? WindowTree::nothing : std::accumulate(again_.begin(), again_.end(), 0.0);
+  double replays = 0;  // the gains of those before the window
   std::uint32_t from = value.write_part;
   WindowTree::Answer cheapest;  // over the parts up to the window
   const auto copy_out_before = [&](std::uint32_t part) {
@@ -152,11 +173,12 @@ void SwapPricing::respond_value(std::size_t v, Response& response) {
     const double out = value.copy_out * cheapest.leave;
     const bool has_pair = window.bytes > 0 && answers_[i].both_back_at != WindowTree::nowhere;
     const double pair = has_pair ? window.bytes * answers_[i].both : WindowTree::nothing;
-    const double before = suffix_[i] - out;
+    const double before = replays + suffix_[i] - out;
     if (before > best.gain) best = {before, i, cheapest.leave_at, no_window};
-    if (has_pair && pair + suffix_[i + 1] > best.gain) {
-      best = {pair + suffix_[i + 1], i, answers_[i].both_leave_at, answers_[i].both_back_at};
+    if (const double with_pair = replays + pair + suffix_[i + 1]; has_pair && with_pair > best.gain) {
+      best = {with_pair, i, answers_[i].both_leave_at, answers_[i].both_back_at};
     }
+    replays += again_[i];
     const double alone = std::max(gains_[i] - out, pair);
     response.dirty_gain[value.first_window + i] = value.must_go ? gains_[i] : alone;
     if (window.is_empty() || alone <= response.main_gain[v]) continue;
@@ -165,16 +187,22 @@ void SwapPricing::respond_value(std::size_t v, Response& response) {
   }
   if (value.must_go) {
     copy_out_before(value.last_part);
-    const double only_out = -value.copy_out * cheapest.leave;
+    const double only_out = replays - value.copy_out * cheapest.leave;
     if (only_out > best.gain) best = {only_out, value.windows, cheapest.leave_at, no_window};
   }
-  if (best.first_window == no_window) return;
-
   add(-best.gain, 0);
+  const std::uint32_t copied_from = std::min(best.first_window, value.windows);
+  for (std::uint32_t i = 0; i < value.windows; ++i) {
+    const bool holds_copy_out = i == copied_from && best.in_part != no_window;
+    if (again_[i] <= 0 || holds_copy_out || (i >= copied_from && again_[i] < gains_[i])) continue;
+    add(0, windows[i].bytes);
+    response.made_again[value.first_window + i] = true;
+  }
+  if (best.first_window == no_window) return;
   response.out[best.out_part % model_.parts()] += value.copy_out;
   for (std::uint32_t i = best.first_window; i < value.windows; ++i) {
     const bool holds_copy_out = i == best.first_window && best.in_part != no_window;
-    if (!holds_copy_out && gains_[i] <= 0) continue;
+    if (!holds_copy_out && (gains_[i] <= 0 || response.made_again[value.first_window + i])) continue;
     add(0, windows[i].bytes);
     copy_in_at(holds_copy_out ? best.in_part : answers_[i].back_at, windows[i], response);
     if (i > best.first_window) response.dirty_gain[value.first_window + i] = gains_[i];

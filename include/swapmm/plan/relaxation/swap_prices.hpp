@@ -29,13 +29,15 @@ struct Response {
   std::vector<double> dirty_gain;          ///< per dirty window: the same
   std::vector<std::uint32_t> main_window;  ///< per value: the best window to pay the copy out; counted from its first
   std::vector<double> main_gain;           ///< per value: the gain of that window if it alone pays the copy out
+  std::vector<bool> made_again;            ///< per dirty window: its value is away, and made again at its end
 };
 
 /// The Lagrangian of the linear program of docs/planning.md. It is a lower bound for any prices.
 ///
 ///     sum p - sum p (in + out) + sum room x excess - sum of the best gain of each absence and value
 ///
-/// Stalls cancel if in + out <= 1 in their parts (in <= 1 with half duplex), which respond() ensures.
+/// Stalls cancel if in + out <= 1 in their parts (in <= 1 with half duplex), which respond() ensures. What is computed
+/// again in a stall lengthens it, for both links: it costs 1 - in - out of its time.
 class SwapPricing {
  public:
   /// Sorts windows into at most `classes` classes by the cost of copying a byte of room. Each class has a tree and uses
@@ -46,14 +48,19 @@ class SwapPricing {
   /// to the allowed range.
   [[nodiscard]] Response respond(SwapPrices& prices);
 
+  /// Whether any value can be made again.
+  [[nodiscard]] bool has_replays() const { return has_replays_; }
+
  private:
   void set_prices(const SwapPrices& prices);
   void respond_clean(std::size_t i, Response& response);
   void respond_value(std::size_t v, Response& response);
-  /// Fills answers_, gains_ and suffix_.
+  /// Fills answers_, gains_, again_ and suffix_.
   void list_answers(const WrittenValue& value);
   [[nodiscard]] WindowTree::Answer ask(const Window& window, std::uint32_t copy_class) const;
   [[nodiscard]] double gain_of(const Window& window, const WindowTree::Answer& answer) const;
+  /// The most that the window gains if its value is made again.
+  [[nodiscard]] double gain_of_replay(const Window& window) const;
   void add(double gain, double bytes);
   void copy_in_at(std::uint32_t part, const Window& window, Response& response) const;
 
@@ -61,9 +68,12 @@ class SwapPricing {
   CopyClasses classes_;
   std::vector<WindowTree> trees_;  ///< one per class
   WindowTree copies_;              ///< the price of a copy out as `leave`; that of a copy in, negated, as `back`
-  std::vector<double> room_;       ///< per boundary: the sum of the prices of room up to it
+  WindowTree stalls_;              ///< what a nanosecond computed in a stall costs, negated, as `back`
+  bool has_replays_ = false;
+  std::vector<double> room_;                 ///< per boundary: the sum of the prices of room up to it
   std::vector<WindowTree::Answer> answers_;  ///< per window of one value
   std::vector<double> gains_;                ///< per window of one value, if the copy out is paid
+  std::vector<double> again_;                ///< per window of one value, if it is made again; 0 if that gains nothing
   std::vector<double> suffix_;               ///< per window, and one more: the sum of the gains above 0 from there on
   long double gain_ = 0;
   long double magnitude_ = 0;  ///< the sum of all terms without signs, to which rounding errors are proportional

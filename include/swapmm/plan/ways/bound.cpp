@@ -5,10 +5,14 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/overlap_ledger.hpp>
+#include <swapmm/plan/relaxation/lower_bound.hpp>
+#include <swapmm/plan/relaxation/replay_bound.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 
 namespace swapmm::planning {
@@ -170,10 +174,66 @@ class WaysBound {
 
 }  // namespace
 
-std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning) {
+namespace {
+
+/// The trace in which each tensor is copied as the fewest bytes that a form of it, or the tensor itself, promises.
+/// Nothing if a form saves room on the device, too.
+std::optional<Trace> with_fewest_copies(const Trace& trace) {
+  Trace fewest = without_ways(trace);
+  for (const TensorForm& form : trace.forms) {
+    TraceTensor& tensor = fewest.tensors[index(form.tensor)];
+    if (form.bytes < tensor.bytes) return std::nullopt;
+    tensor.copied = std::min({tensor.copied.value_or(tensor.bytes), form.expected, tensor.bytes});
+  }
+  return fewest;
+}
+
+/// Per absence: the time of the operation that gave the value. Where it gave several, each pays its part.
+std::vector<double> replays_at_ends(const Trace& trace, const OverlapLedger& ledger) {
+  std::vector<double> bytes_made(trace.operations.size(), 0.0);
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    for_each_access(trace.operations[i], [&](TensorId made, Access access) {
+      if (access == Access::read || ledger.planning.liveness.uses[index(made)].size() < 2) return;
+      bytes_made[i] += static_cast<double>(trace.tensors[index(made)].bytes.value);
+    });
+  }
+  std::vector<double> again(ledger.absences.size(), HUGE_VAL);
+  for (std::size_t a = 0; a < again.size(); ++a) {
+    const Absence& absence = ledger.absences[a];
+    if (absence.version == no_version || absence.lingers) continue;
+    const std::uint32_t giver = ledger.versions[absence.version].write;
+    const TraceOperation& operation = trace.operations[giver];
+    if (!operation.replayable) continue;
+    const auto bytes = static_cast<double>(trace.tensors[index(absence.tensor)].bytes.value);
+    again[a] = bytes_made[giver] > 0 ? static_cast<double>(operation.duration.count()) * bytes / bytes_made[giver] : 0;
+  }
+  return again;
+}
+
+double bound_over_time(const Trace& trace, Machine machine, BoundFor plans) {
+  const std::optional<Trace> fewest = with_fewest_copies(trace);
+  if (!fewest) return 0;
+  double saved_by_copy = 0;
+  if (plans == BoundFor::tensors) {
+    machine.h2d.latency = machine.d2h.latency = std::chrono::nanoseconds{0};
+    saved_by_copy = 1;  // times of copies are rounded up
+  }
+  const Result<PlanningCase> planning = make_planning_case(*fewest, machine);
+  if (!planning) return 0;
+  const OverlapLedger ledger(*planning);
+  return bound_with_replays(*planning, ledger, replays_at_ends(trace, ledger), saved_by_copy,
+                            bound_effort_for(*planning, BoundOptions{}));
+}
+
+}  // namespace
+
+std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning,
+                                    BoundFor plans) {
+  const double bound =
+      std::max(WaysBound(trace, history, planning).run(), bound_over_time(trace, planning.machine, plans));
   // The sums of the bound have errors far below this part.
-  const double bound = WaysBound(trace, history, planning).run() * (1 - 0x1p-40);
-  return std::max(compute_time(trace), std::chrono::nanoseconds{static_cast<std::int64_t>(bound)});
+  const double safe = bound * (1 - 0x1p-40);
+  return std::max(compute_time(trace), std::chrono::nanoseconds{static_cast<std::int64_t>(safe)});
 }
 
 Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine) {
@@ -189,7 +249,7 @@ Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine)
   const Trace plain = without_ways(divided->trace);
   const Result<PlanningCase> planning = make_planning_case(plain, machine);
   if (!planning) return planning.problem();
-  return ways_bound(divided->trace, ValueHistory(divided->trace), *planning);
+  return ways_bound(divided->trace, ValueHistory(divided->trace), *planning, BoundFor::tensors);
 }
 
 }  // namespace swapmm::planning

@@ -219,7 +219,8 @@ class WaysSearch {
     finish_plan(*turn.planning, proven.plan, proven.lower_bound);
     Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_whole};
     Prediction& predicted = found.plan.plan.predicted;
-    predicted.lower_bound = std::min(ways_bound(trace_, history_, planning_), predicted.iteration);
+    const BoundFor plans = whole_ == nullptr ? BoundFor::pieces : BoundFor::tensors;
+    predicted.lower_bound = std::min(ways_bound(trace_, history_, planning_, plans), predicted.iteration);
     return found;
   }
 

@@ -46,6 +46,10 @@ double dual_value(const CoarseProgram& program, const ProgramSolution& solution)
     for_each_option(program, block, [&](std::size_t, int out_group, int in_group, int first_row, int last_row) {
       double gain = 0;
       for (int row = first_row; row <= last_row; ++row) gain += block.room * at(solution.room, row);
+      if (runs_again(out_group, in_group, first_row, last_row)) {
+        const double links = at(in, block.last_in) + (program.half_duplex ? 0 : at(out, block.last_in));
+        gain -= block.again * (1 - links);
+      }
       if (in_group >= 0) gain -= block.read * at(in, in_group);
       if (out_group >= 0) gain -= block.write * at(out, out_group);
       best = std::max(best, gain);
@@ -86,6 +90,8 @@ CoarseProgram random_program(std::mt19937_64& random) {
       block.read = 0;
       block.first_in = block.last_in;
     }
+    block.may_run_again = test::chance(random, 0.3);
+    if (block.may_run_again) block.again = 2 * part();
     add_block(program, block);
     if (!block.is_clean && program.first_freed(block.first_out) > block.first_row) continue;
     for (int row = block.first_row; row <= block.last_row; ++row) {
@@ -176,6 +182,32 @@ TEST_CASE("what never returns takes the link out alone") {
     add_block(program, gone);
     const ProgramSolution solution = solve_program(program);
     CHECK(solution.objective == doctest::Approx(half_duplex ? 1 : 0.5).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("what is computed again takes time, which the links have, too") {
+  // One of two must be away. A copy takes 1 each way, and the computation `again`: its time serves the copy of the
+  // other part.
+  for (const double again : {0.25, 0.5, 1.0, 3.0}) {
+    CAPTURE(again);
+    CoarseProgram program = make_program({0}, {1});
+    OptionBlock block;
+    block.amount = 1;
+    block.room = 1;
+    block.write = 1;
+    block.may_run_again = true;
+    block.again = again;
+    block.first_row = block.last_row = 0;
+    block.first_in = block.last_in = 0;
+    add_block(program, block);
+    // Made again in part z: z again of time, of which the copies need 1 - z each way.
+    const ProgramSolution solution = solve_program(program);
+    CHECK(solution.is_solved);
+    CHECK(solution.objective == doctest::Approx(again / (1 + again)).epsilon(1e-4));
+    CHECK(solution.options[0] == doctest::Approx(1 / (1 + again)).epsilon(1e-3));
+    program.half_duplex = true;  // 2 (1 - z) = z again
+    const ProgramSolution half = solve_program(program);
+    CHECK(half.objective == doctest::Approx(2 * again / (2 + again)).epsilon(1e-4));
   }
 }
 

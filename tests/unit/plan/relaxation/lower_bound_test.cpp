@@ -2,11 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <limits>
 #include <numeric>
 #include <vector>
 
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/relaxation/lower_bound.hpp>
+#include <swapmm/plan/relaxation/replay_bound.hpp>
 
 using namespace swapmm;
 using namespace swapmm::planning;
@@ -118,6 +120,32 @@ TEST_CASE("what the host reads goes out before it is written again") {
   CHECK(bound_of(trace, machine_with(1'000'000'000)) == about(2));
   trace.operations[1].duration = std::chrono::milliseconds{3};
   CHECK(bound_of(trace, machine_with(1'000'000'000)) == about(4));
+}
+
+TEST_CASE("what is made again takes time, in which other parts are copied") {
+  // Two tensors take turns: each goes in 1 ms and comes back in 1 ms, or is made again.
+  const Trace trace = two_take_turns(true);
+  for (const Duplex duplex : {Duplex::full, Duplex::half}) {
+    Machine machine = machine_with(1'000'000);
+    machine.duplex = duplex;
+    const auto planning = make_planning_case(trace, machine);
+    REQUIRE(planning);
+    const OverlapLedger ledger(*planning);
+    REQUIRE(ledger.absences.size() == 2);
+    const auto bound = [&](double first, double second, double saved_by_copy = 0) {
+      const std::vector<double> again{first * millisecond, second * millisecond};
+      return bound_with_replays(*planning, ledger, again, saved_by_copy, {}) / millisecond;
+    };
+    constexpr double never = std::numeric_limits<double>::infinity();
+    CHECK(bound(never, never) == about(bound_of(trace, machine)));
+    CHECK(bound(0, 0) == about(2));
+    const double copy = duplex == Duplex::full ? 1 : 2;  // of a tensor out and in
+    for (const double again : {0.25, 0.5, 1.0, 3.0}) {
+      CAPTURE(again);
+      CHECK(bound(again, again) == about(2 + 2 * again * copy / (again + copy)));
+    }
+    CHECK(bound(never, never, 1e15) == about(2));
+  }
 }
 
 TEST_CASE("a value that lingers goes out, and does not come back") {

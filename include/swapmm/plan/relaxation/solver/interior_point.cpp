@@ -100,8 +100,8 @@ class InteriorPoint {
   [[nodiscard]] double error_in(const InteriorPointLimits& limits) const {
     constexpr double slack_tolerance = 1e-4;
     const double residual = std::max(largest(row_residual_), largest(block_residual_));
-    return std::max({gap_ / limits.tolerance, 10 * residual / limits.tolerance,
-                     largest(slack_residual_) / slack_tolerance});
+    return std::max(
+        {gap_ / limits.tolerance, 10 * residual / limits.tolerance, largest(slack_residual_) / slack_tolerance});
   }
 
   /// Does one iteration. If numbers are out of range, returns false and leaves the point unchanged.
@@ -179,6 +179,9 @@ class InteriorPoint {
       solution.stall.push_back(at_.x[matrix_.stall(g)]);
       solution.objective += solution.stall.back();
     }
+    for (std::size_t option = 0; option < program_.options; ++option) {
+      solution.objective += matrix_.cost(option) * at_.x[option];
+    }
     solution.options.assign(at_.x.begin(), at_.x.begin() + static_cast<std::ptrdiff_t>(program_.options));
   }
 
@@ -189,9 +192,9 @@ class InteriorPoint {
   Iterate at_;
   Iterate step_;
   std::optional<Iterate> best_;  ///< the point with the least error
-  Vector weights_;     ///< x / slack
-  Vector complement_;  ///< the target minus x times slack
-  Vector shift_;       ///< the step if the prices did not change
+  Vector weights_;               ///< x / slack
+  Vector complement_;            ///< the target minus x times slack
+  Vector shift_;                 ///< the step if the prices did not change
   Vector row_residual_;
   Vector block_residual_;
   Vector slack_residual_;

@@ -19,7 +19,7 @@ struct ProgramSolution {
   std::vector<double> out;      ///< per group: the price of time for copies out; with half duplex, the same as `in`
   std::vector<double> options;  ///< per option: how much of its block takes it
   std::vector<double> stall;    ///< per group
-  double objective = 0;         ///< the sum of the stalls
+  double objective = 0;         ///< the sum of the stalls, and of what is computed again
   int iterations = 0;
   bool is_solved = false;  ///< to the tolerance
 };

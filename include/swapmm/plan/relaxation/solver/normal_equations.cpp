@@ -28,6 +28,7 @@ void NormalEquations::set_weights(const std::vector<double>& d) {
     sums_[b] = gather(block, d);
     add_rooms(block, couplings_[b]);
     add_copies(block, couplings_[b]);
+    if (block.may_run_again) add_time_again(block, couplings_[b]);
     eliminate(couplings_[b], sums_[b]);
   }
   // Equal rows must not stop the factorization.
@@ -43,10 +44,12 @@ double NormalEquations::gather(const OptionBlock& block, const std::vector<doubl
   weight_.assign(outs_ * ins_, 0.0);
   in_sum_.assign(ins_, 0.0);
   out_sum_.assign(outs_, 0.0);
+  again_weight_ = 0;
   double sum = 0;
-  for_each_option(matrix_.program(), block, [&](std::size_t option, int out, int in, int, int) {
+  for_each_option(matrix_.program(), block, [&](std::size_t option, int out, int in, int first_row, int last_row) {
     const double weight = d[option];
     sum += weight;
+    if (runs_again(out, in, first_row, last_row)) again_weight_ = weight;
     const auto o = static_cast<std::size_t>(out >= 0 ? out - block.first_out : 0);
     if (in >= 0) {
       const auto i = static_cast<std::size_t>(in - block.first_in);
@@ -72,7 +75,8 @@ void NormalEquations::add_rooms(const OptionBlock& block, std::vector<Entry>& co
       for (std::size_t in = 0; in < ins_; ++in) freed_[in] += weight_[next_out * ins_ + in];
       ++next_out;
     }
-    double sum = 0;
+    double sum = again_weight_;  // away over all rows
+    freed_from_[row * (ins_ + 1) + ins_] = sum;
     for (std::size_t in = ins_; in-- > 0;) {
       sum += freed_[in];
       freed_from_[row * (ins_ + 1) + in] = sum;
@@ -114,6 +118,23 @@ void NormalEquations::add_copies(const OptionBlock& block, std::vector<Entry>& c
     coupling.emplace_back(row, block.write * out_sum_[out]);
     add_out(block, out);
   }
+}
+
+/// Adds the time of what is computed again, with which both links have more.
+void NormalEquations::add_time_again(const OptionBlock& block, std::vector<Entry>& coupling) {
+  const std::size_t in = matrix_.in_row(block.last_in);
+  const std::size_t out = matrix_.out_row(block.last_in);
+  const double square = block.again * block.again * again_weight_;
+  for (const std::size_t link : {in, out}) {
+    left_.add(link, link, square);
+    coupling.emplace_back(link, -block.again * again_weight_);
+    for (int row = block.first_row; row <= block.last_row; ++row) {
+      const int room = matrix_.room_row(row);
+      if (room >= 0) left_.add(link, static_cast<std::size_t>(room), -block.room * block.again * again_weight_);
+    }
+    if (link == out) break;  // with half duplex, there is one
+  }
+  if (in != out) left_.add(out, in, square);
 }
 
 /// Adds the coupling of a copy out with copies in, and with the room after it.

@@ -32,6 +32,7 @@ class NormalEquations {
   void add_rooms(const OptionBlock& block, std::vector<Entry>& coupling);
   void add_room(const OptionBlock& block, std::size_t row, std::vector<Entry>& coupling);
   void add_copies(const OptionBlock& block, std::vector<Entry>& coupling);
+  void add_time_again(const OptionBlock& block, std::vector<Entry>& coupling);
   void add_out(const OptionBlock& block, std::size_t out);
   void eliminate(std::vector<Entry>& coupling, double sum);
 
@@ -43,6 +44,7 @@ class NormalEquations {
   std::size_t outs_ = 0;
   std::size_t ins_ = 0;
   std::size_t rows_ = 0;
+  double again_weight_ = 0;         ///< of the option without a copy, if there is one
   std::vector<double> weight_;      ///< per out and in
   std::vector<double> in_sum_;      ///< per in
   std::vector<double> out_sum_;     ///< per out

@@ -20,6 +20,8 @@ struct OptionBlock {
   bool is_clean = false;        ///< no copy out
   bool may_stay = false;        ///< "nothing" is an option
   bool may_only_write = false;  ///< a copy out alone is an option
+  bool may_run_again = false;   ///< to be away over all rows, and computed again in the group last_in, is an option
+  double again = 0;             ///< that time, per unit of the amount
   int first_out = 0, last_out = 0;
   int first_row = 1, last_row = 0;
   int first_in = 1, last_in = 0;
@@ -29,10 +31,10 @@ struct OptionBlock {
 
 /// The linear program over groups of parts. It finds the options of the blocks that minimize the stalls.
 ///
-///     minimise   sum of stall
+///     minimise   sum of stall, and of what is computed again
 ///     room:      sum of room freed over row g       >= excess of g     if that is above 0
-///     in:        copies in in g                     <= duration + stall of g
-///     out:       copies out in g                    <= duration + stall of g
+///     in:        copies in in g                     <= duration + stall of g + what is computed again in g
+///     out:       copies out in g                    <= the same
 ///     block:     its options                         = amount
 ///
 /// With half duplex, `in` counts both directions and there is no `out`.
@@ -54,12 +56,18 @@ struct CoarseProgram {
   }
 };
 
+/// Whether such an option is to compute again.
+[[nodiscard]] inline bool runs_again(int out, int in, int first_row, int last_row) {
+  return out < 0 && in < 0 && first_row <= last_row;
+}
+
 /// Calls visit(option, out, in, first_row, last_row) for each option of the block, in the order of the list. There are
 /// no rows if first_row is above last_row.
 template <class Visit>
 void for_each_option(const CoarseProgram& program, const OptionBlock& block, Visit&& visit) {
   std::size_t option = block.first_option;
   if (block.may_stay) visit(option++, OptionBlock::none, OptionBlock::none, 1, 0);
+  if (block.may_run_again) visit(option++, OptionBlock::none, OptionBlock::none, block.first_row, block.last_row);
   if (block.is_clean) {
     for (int in = block.first_in; in <= block.last_in; ++in) {
       visit(option++, OptionBlock::none, in, block.first_row, std::min(in, block.last_row));
@@ -77,7 +85,7 @@ void for_each_option(const CoarseProgram& program, const OptionBlock& block, Vis
 }
 
 [[nodiscard]] inline std::size_t count_options(const CoarseProgram& program, const OptionBlock& block) {
-  std::size_t count = block.may_stay ? 1 : 0;
+  std::size_t count = (block.may_stay ? 1U : 0U) + (block.may_run_again ? 1U : 0U);
   const int ins = block.last_in - block.first_in + 1;
   if (block.is_clean) return count + static_cast<std::size_t>(std::max(0, ins));
   for (int out = block.first_out; out <= block.last_out; ++out) {

@@ -18,7 +18,11 @@ ProgramMatrix::ProgramMatrix(const CoarseProgram& program) : program_(program), 
   }
   constexpr double dearer = 100;
   for (const OptionBlock& block : program.blocks) {
-    if (block.room > 0) missing_price_ = std::max(missing_price_, dearer * (block.read + block.write) / block.room);
+    if (block.room > 0)
+      missing_price_ = std::max(missing_price_, dearer * (block.read + block.write + block.again) / block.room);
+    if (!block.may_run_again) continue;
+    option_cost_.resize(program.options);
+    option_cost_[block.first_option + (block.may_stay ? 1 : 0)] = block.again;
   }
   for (int links = program.half_duplex ? 1 : 2; links > 0; --links) {
     right_side_.insert(right_side_.end(), program.duration.begin(), program.duration.end());
@@ -41,6 +45,10 @@ void ProgramMatrix::multiply(const std::vector<double>& x, std::vector<double>& 
       if (first_row <= last_row) {
         freed[static_cast<std::size_t>(first_row)] += block.room * value;
         freed[static_cast<std::size_t>(last_row) + 1] -= block.room * value;
+      }
+      if (runs_again(out, in, first_row, last_row)) {
+        ins[static_cast<std::size_t>(block.last_in)] -= block.again * value;
+        if (!program_.half_duplex) outs[static_cast<std::size_t>(block.last_in)] -= block.again * value;
       }
       if (in >= 0) ins[static_cast<std::size_t>(in)] += block.read * value;
       if (out >= 0) outs[static_cast<std::size_t>(out)] += block.write * value;
@@ -83,6 +91,10 @@ void ProgramMatrix::multiply_transposed(const std::vector<double>& y, const std:
       if (first_row <= last_row) {
         sum +=
             block.room * (before[static_cast<std::size_t>(last_row) + 1] - before[static_cast<std::size_t>(first_row)]);
+      }
+      if (runs_again(out, in, first_row, last_row)) {
+        sum -= block.again * ins[static_cast<std::size_t>(block.last_in)];
+        if (!program_.half_duplex) sum -= block.again * outs[static_cast<std::size_t>(block.last_in)];
       }
       if (in >= 0) sum += block.read * ins[static_cast<std::size_t>(in)];
       if (out >= 0) sum += block.write * outs[static_cast<std::size_t>(out)];

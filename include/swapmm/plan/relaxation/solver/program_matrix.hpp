@@ -39,6 +39,7 @@ class ProgramMatrix {
 
   [[nodiscard]] double cost(std::size_t unknown) const {
     if (unknown >= missing(0)) return missing_price_;
+    if (unknown < option_cost_.size()) return option_cost_[unknown];
     return unknown >= stall(0) && unknown < idle_in(0) ? 1.0 : 0.0;
   }
   /// Computes A x, and B x: the sum of each block's options.
@@ -52,6 +53,7 @@ class ProgramMatrix {
   std::size_t groups_ = 0;
   std::size_t rooms_ = 0;
   double missing_price_ = 1;
+  std::vector<double> option_cost_;  ///< empty if all options are free
   std::vector<int> room_row_;        ///< per group, as room_row() counts them
   std::vector<std::size_t> in_row_;  ///< the same
   std::vector<double> right_side_;
