@@ -29,6 +29,8 @@ struct PlanningCase {
 /// Makes the planning case. Returns a Problem if a bundle is larger than the budget, or a tensor larger than the
 /// largest allocation.
 [[nodiscard]] Result<PlanningCase> make_planning_case(const Trace& trace, const Machine& machine);
+Result<PlanningCase> make_planning_case(const Trace&& trace, const Machine& machine) = delete;  // would be gone
+Result<PlanningCase> make_planning_case(const Trace& trace, const Machine&& machine) = delete;
 
 [[nodiscard]] std::chrono::nanoseconds copy_time(const Link& link, Bytes bytes);
 

@@ -159,8 +159,9 @@ TEST_CASE("whenever the time ends, the plan is as fast as the fastest that was t
 TEST_CASE("values whose copies are dearer than others are made again at a price at which others are copied") {
   const Trace trace = Layers().trace();
   const planning::ValueHistory history(trace);
-  const Result<planning::PlanningCase> planning =
-      planning::make_planning_case(planning::without_ways(trace), machine());
+  const Trace plain = planning::without_ways(trace);
+  const Machine on = machine();
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
   REQUIRE(planning);
   planning::WayChoice choice(trace, history, *planning);
   planning::WayCriteria criteria{.copy_price = 0.5};  // 50 ns for a large tensor
@@ -179,6 +180,66 @@ TEST_CASE("values whose copies are dearer than others are made again at a price 
   for (const Replay& replay : ways.replays) CHECK(index(replay.operation) == named(trace.operations, "second2"));
   CHECK(index(ways.replays[0].before) == named(trace.operations, "third2"));
   CHECK(index(ways.replays[1].before) == named(trace.operations, "third2 back"));
+}
+
+/// Twelve values are made in two steps each, and needed in reverse order; each step's result lingers until the value is
+/// there, or the iteration ends. Four of the tensors have room; computing is much cheaper than copying.
+TEST_CASE("values that linger do not hide that others are made again at less cost") {
+  Trace trace;
+  trace.name = "step";
+  const auto add = [&](TensorKind kind) {
+    trace.tensors.push_back({"t", Bytes{65536}, kind, 0});
+    return id_at<TensorId>(trace.tensors.size() - 1);
+  };
+  const auto run = [&](std::vector<TensorId> reads, std::vector<TensorId> writes) {
+    TraceOperation operation;
+    operation.name = "o";
+    operation.duration = std::chrono::microseconds{90};
+    operation.reads = std::move(reads);
+    operation.writes = std::move(writes);
+    operation.replayable = true;
+    trace.operations.push_back(std::move(operation));
+    return static_cast<std::uint32_t>(trace.operations.size() - 1);
+  };
+  constexpr std::uint32_t count = 12;
+  const TensorId x = add(TensorKind::persistent);
+  std::vector<TensorId> values;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const TensorId first = add(TensorKind::transient);
+    const TensorId second = add(TensorKind::transient);
+    const TensorId mask = add(TensorKind::transient);
+    values.push_back(add(TensorKind::transient));
+    const std::uint32_t made = run({x}, {first});
+    run({first}, {second});
+    run({}, {mask});
+    const std::uint32_t end = run({second, mask}, {values.back()});
+    trace.lingering.push_back({first, id_at<OperationId>(made + 1), end + 1});
+    trace.lingering.push_back({second, id_at<OperationId>(end), end + 1});
+    trace.lingering.push_back({mask, id_at<OperationId>(end), end + 1});
+  }
+  TensorId total = add(TensorKind::transient);
+  run({}, {total});
+  for (std::uint32_t i = count; i-- > 0;) {
+    const TensorId next = add(TensorKind::transient);
+    const std::uint32_t made = run({total, values[i]}, {next});
+    trace.lingering.push_back({total, id_at<OperationId>(made), made + 1});
+    total = next;
+  }
+  std::ranges::sort(trace.lingering, {}, &LingeringValue::tensor);
+  Machine slow;
+  slow.device_budget = Bytes{4 * 65536};
+  slow.alignment = Bytes{64};
+  slow.h2d.bytes_per_second = slow.d2h.bytes_per_second = 19'000'000;
+  const auto made = plan_with_ways(trace, slow);
+  REQUIRE(made);
+  PlanningOptions only_copies;
+  only_copies.ways = {.recompute = false, .compress = false, .pieces = false};
+  const auto copies = plan_with_ways(trace, slow, only_copies);
+  REQUIRE(copies);
+  CHECK(made->ways.replays.size() > 20);
+  CHECK(made->plan.predicted.iteration < copies->plan.predicted.iteration * 7 / 10);
+  CHECK(copies->plan.predicted.lower_bound > copies->plan.predicted.iteration * 8 / 10);
+  CHECK(made->plan.predicted.lower_bound <= made->plan.predicted.iteration);
 }
 
 }  // namespace swapmm::test::refinement_test
