@@ -127,6 +127,48 @@ bool changes_inputs(const Trace& trace) {
   return changes;
 }
 
+TEST_CASE("no plan with replays and codings is faster than the bound, whether or not values linger") {
+  std::mt19937_64 random(2027);
+  int above_compute = 0;
+  int tight = 0;
+  for (int round = 0; round < 3 * rounds; ++round) {
+    CAPTURE(round);
+    Trace trace = case_with_ways(random);
+    trace.ranges.clear();
+    // A smaller form may stay on the device, for which only the bound of one operation is made.
+    for (TensorForm& form : trace.forms) form.bytes = std::max(form.bytes, trace.tensors[index(form.tensor)].bytes);
+    for (TraceOperation& operation : trace.operations) operation.in_pieces = false;
+    if (round % 2 == 0) {
+      trace.forms.clear();  // no format has both
+      add_lingering(trace, random, 0.6);
+    }
+    WaysBack ways;
+    ways.replays = some_replays(trace, random, round % 3 == 0 ? 0.5 : 0.2);
+    ways.codings = some_codings(trace, random, round % 4 == 0 ? 0.2 : 0.05);
+    const Result<WrittenTrace> written = with_ways(trace, ways);
+    REQUIRE(written);
+    const Machine machine = random_machine_for(written->trace, random, 110);
+    const Trace plain = planning::without_ways(trace);
+    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
+    REQUIRE(planning);
+    const nanoseconds bound = planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
+    nanoseconds best = nanoseconds::max();
+    for (const NamedPlanner& planner : planners()) {
+      if (planner.name == "best" && round % 8 != 0) continue;
+      CAPTURE(planner.name);
+      const Result<Plan> plan = planner.make(written->trace, machine, {});
+      REQUIRE(plan);
+      CHECK(plan->predicted.iteration >= bound);
+      best = std::min(best, plan->predicted.iteration);
+    }
+    if (bound <= compute_of(trace)) continue;
+    ++above_compute;
+    if (bound * 10 >= best * 9) ++tight;
+  }
+  CHECK(above_compute > rounds / 2);
+  CHECK(tight > rounds / 12);
+}
+
 TEST_CASE("plans with any ways are valid in version 2, take as long there, and are not faster than the bound") {
   std::mt19937_64 random(2026);
   int replaying = 0;

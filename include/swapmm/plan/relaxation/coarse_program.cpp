@@ -78,7 +78,8 @@ class ProgramMaker {
     const std::uint32_t main = main_of(value, paying_.main[v]);
     const bool others_are_free = !paying_.others_are_free.empty() && paying_.others_are_free[v];
     for (std::uint32_t i = 0; i < value.windows; ++i) {
-      const bool is_saved = value.must_go || (others_are_free && main != i && main != no_window);
+      const bool is_saved = value.must_go || (others_are_free && main != i && main != no_window) ||
+                            std::isfinite(model_.dirty[value.first_window + i].again);
       add_lingering(value, value.first_window + i, is_saved);
     }
     const bool has_main = main != no_window && add_main(value, main);
@@ -99,8 +100,8 @@ class ProgramMaker {
     return no_window;
   }
 
-  /// A lingering value costs its copy to the host alone, and nothing if another window or the host's read pays for it.
-  /// It is away until the window's end.
+  /// A lingering value costs its copy to the host alone, and nothing if another window or the host's read pays for it,
+  /// or if it may be lost. It is away until the window's end.
   void add_lingering(const WrittenValue& value, std::uint32_t id, bool is_saved) {
     const Window& window = model_.dirty[id];
     if (!window.lingers || window.is_empty() || value.copy_out <= 0) return;

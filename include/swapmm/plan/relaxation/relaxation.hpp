@@ -113,7 +113,8 @@ class Relaxation {
   Response respond(const SolvedGrid& solved) {
     std::vector<double> spare;
     SwapPrices prices = prices_of(model_, solved, spare);
-    // What is computed again in a stall would be free, too.
+    // With all of a stall's price on the links, what is computed again in it would be free: so the bound is computed
+    // without what is left of that price, too, and the larger one is kept.
     Response without;
     if (pricing_.has_replays()) without = pricing_.respond(prices);
     for (std::uint32_t part = 1; part < model_.parts(); part += 2) {
@@ -125,7 +126,7 @@ class Relaxation {
       prices.out[part] += spare[part] / 2;
     }
     Response response = pricing_.respond(prices);
-    if (without.bound >= response.bound) return without;
+    if (pricing_.has_replays() && without.bound > response.bound) return without;
     if (!model_.half_duplex) give_spare_to_busier_link(std::move(prices), spare, solved, response);
     return response;
   }

@@ -15,7 +15,7 @@ double bound_with_replays(const PlanningCase& planning, const OverlapLedger& led
   for (relaxation::WrittenValue& value : model.values) shorten(value.copy_out);
   for (relaxation::Window& window : model.dirty) {
     shorten(window.copy_in);
-    if (!window.lingers) window.again = again[window.absence];
+    window.again = again[window.absence];
   }
   if (!relaxation::needs_copies(model)) return model.compute;
   relaxation::Relaxation search(model, effort);

@@ -11,7 +11,7 @@ namespace swapmm::planning {
 
 /// A time in nanoseconds such that no iteration is shorter if values may also be made again. `again`: per absence of
 /// the ledger, the nanoseconds of computation that this takes at least at its end; infinity where nothing makes the
-/// value.
+/// value. A value that lingers is lost for nothing if it is made again later: that is 0.
 ///
 /// It is the Lagrangian of relax_swaps() with one more choice for each absence, and so is the linear program that its
 /// prices are from. What making a value again needs is taken for free. Each copy may take less than the machine says by

@@ -200,17 +200,22 @@ std::vector<double> replays_at_ends(const Trace& trace, const OverlapLedger& led
   std::vector<double> again(ledger.absences.size(), HUGE_VAL);
   for (std::size_t a = 0; a < again.size(); ++a) {
     const Absence& absence = ledger.absences[a];
-    if (absence.version == no_version || absence.lingers) continue;
+    if (absence.version == no_version) continue;
     const std::uint32_t giver = ledger.versions[absence.version].write;
     const TraceOperation& operation = trace.operations[giver];
     if (!operation.replayable) continue;
+    if (absence.lingers) {
+      again[a] = 0;  // a value that runs again later does not linger before that
+      continue;
+    }
     const auto bytes = static_cast<double>(trace.tensors[index(absence.tensor)].bytes.value);
     again[a] = bytes_made[giver] > 0 ? static_cast<double>(operation.duration.count()) * bytes / bytes_made[giver] : 0;
   }
   return again;
 }
 
-double bound_over_time(const Trace& trace, Machine machine, BoundFor plans) {
+/// `machine`: for BoundFor::tensors, with alignment 1.
+double bound_over_time(const Trace& trace, Machine machine, BoundFor plans, const BoundEffort& effort) {
   const std::optional<Trace> fewest = with_fewest_copies(trace);
   if (!fewest) return 0;
   double saved_by_copy = 0;
@@ -221,22 +226,28 @@ double bound_over_time(const Trace& trace, Machine machine, BoundFor plans) {
   const Result<PlanningCase> planning = make_planning_case(*fewest, machine);
   if (!planning) return 0;
   const OverlapLedger ledger(*planning);
-  return bound_with_replays(*planning, ledger, replays_at_ends(trace, ledger), saved_by_copy,
-                            bound_effort_for(*planning, BoundOptions{}));
+  return bound_with_replays(*planning, ledger, replays_at_ends(trace, ledger), saved_by_copy, effort);
 }
 
 }  // namespace
 
 std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning,
-                                    BoundFor plans) {
-  const double bound =
-      std::max(WaysBound(trace, history, planning).run(), bound_over_time(trace, planning.machine, plans));
+                                    BoundFor plans, const BoundOptions& options) {
+  Machine machine = planning.machine;
+  // Pieces that lie next to each other leave less unused than each of them alone.
+  if (plans == BoundFor::tensors) machine.alignment = Bytes{1};
+  const Result<PlanningCase> aligned = make_planning_case(planning.trace, machine);
+  if (!aligned) return compute_time(trace);
+  const double bound = std::max(WaysBound(trace, history, *aligned).run(),
+                                bound_over_time(trace, machine, plans, bound_effort_for(planning, options)));
+  constexpr double largest_time = 0x1p62;
+  if (!(bound < largest_time)) return compute_time(trace);
   // The sums of the bound have errors far below this part.
   const double safe = bound * (1 - 0x1p-40);
   return std::max(compute_time(trace), std::chrono::nanoseconds{static_cast<std::int64_t>(safe)});
 }
 
-Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine) {
+Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine, const BoundOptions& options) {
   machine.alignment = Bytes{1};
   // A plan may divide such a tensor, and use no form, or use one, and not divide it.
   const auto has_forms = [&](const AccessRange& range) { return !forms_of(trace, range.tensor).empty(); };
@@ -249,7 +260,7 @@ Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine)
   const Trace plain = without_ways(divided->trace);
   const Result<PlanningCase> planning = make_planning_case(plain, machine);
   if (!planning) return planning.problem();
-  return ways_bound(divided->trace, ValueHistory(divided->trace), *planning, BoundFor::tensors);
+  return ways_bound(divided->trace, ValueHistory(divided->trace), *planning, BoundFor::tensors, options);
 }
 
 }  // namespace swapmm::planning

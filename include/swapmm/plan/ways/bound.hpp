@@ -6,6 +6,7 @@
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/ways/history.hpp>
 
@@ -28,12 +29,14 @@ enum class BoundFor : std::uint8_t {
 /// operations. Takes operations x live tensors x their logarithm.
 ///
 /// The second is bound_with_replays(), over all of the iteration, for copies that move the fewest bytes that a form
-/// promises. It takes some tenths of a second for a thousand operations.
+/// promises. With the usual effort it takes up to about a second for a thousand operations.
 [[nodiscard]] std::chrono::nanoseconds ways_bound(const Trace& trace, const ValueHistory& history,
-                                                  const PlanningCase& planning, BoundFor plans = BoundFor::pieces);
+                                                  const PlanningCase& planning, BoundFor plans = BoundFor::pieces,
+                                                  const BoundOptions& options = {});
 
 /// The same for a trace with all that version 2 has but engines, on a machine whose alignment does not count: pieces
 /// may leave less than a multiple of it unused. A Problem if a bundle does not fit.
-[[nodiscard]] Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine);
+[[nodiscard]] Result<std::chrono::nanoseconds> ways_bound(const Trace& trace, Machine machine,
+                                                          const BoundOptions& options = {});
 
 }  // namespace swapmm::planning

@@ -220,7 +220,8 @@ class WaysSearch {
     Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_whole};
     Prediction& predicted = found.plan.plan.predicted;
     const BoundFor plans = whole_ == nullptr ? BoundFor::pieces : BoundFor::tensors;
-    predicted.lower_bound = std::min(ways_bound(trace_, history_, planning_, plans), predicted.iteration);
+    predicted.lower_bound =
+        std::min(ways_bound(trace_, history_, planning_, plans, options_.best.bound), predicted.iteration);
     return found;
   }
 

@@ -13,6 +13,7 @@
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/pieces.hpp>
 
 namespace swapmm::test::replays_test {
 using std::chrono::nanoseconds;
@@ -379,6 +380,57 @@ TEST_CASE("a chain is made again as a whole if that is cheaper, and what is ther
         std::vector<Replay>{{op(0), op(4)}, {op(1), op(4)}, {op(0), op(5)}});
   CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}).replays == std::vector<Replay>{{op(0), op(5)}});
   CHECK(choice.prices() == std::vector<double>{0.1});
+}
+
+TEST_CASE("the bound: a value that is made again after it may be lost does not linger before") {
+  Trace trace;
+  trace.name = "lingering";
+  trace.tensors = {{"t", Bytes{60}, TensorKind::transient, 0}, {"y", Bytes{100}, TensorKind::transient, 0}};
+  trace.operations = {operation("make t", 10, {}, {id(0)}), operation("use t", 10, {id(0)}, {}, false),
+                      operation("make y", 10, {}, {id(1)}, false), operation("nothing", 10, {}, {}, false)};
+  trace.lingering = {{id(0), op(1), 3}};
+  const Machine on = machine(100, 1'000'000);  // a copy of t takes 60,000 ns
+  const auto written = with_ways(trace, {{{op(0), op(3)}}, {}, {}});
+  REQUIRE(written);
+  const Result<Plan> plan = make_plan("best", written->trace, on);
+  REQUIRE(plan);
+  CHECK(plan->predicted.iteration == nanoseconds{50});
+  const Trace plain = planning::without_ways(trace);
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
+  REQUIRE(planning);
+  CHECK(planning::ways_bound(trace, planning::ValueHistory(trace), *planning) <= nanoseconds{50});
+  trace.operations[0].replayable = false;
+  const Result<Plan> copies = make_plan("best", plain, on);
+  REQUIRE(copies);
+  const nanoseconds bound = planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
+  CHECK(bound > nanoseconds{60'000});
+  CHECK(bound <= copies->predicted.iteration);
+}
+
+TEST_CASE("the bound for tensors in pieces: those that lie next to each other need no padding between them") {
+  Trace trace;
+  trace.name = "pieces";
+  trace.tensors = {{"x", Bytes{1024}, TensorKind::persistent, 0}, {"y", Bytes{1024}, TensorKind::transient, 0}};
+  trace.operations = {operation("first part", 10, {}, {}, false), operation("rest", 10, {}, {}, false),
+                      operation("y", 10, {}, {id(1)}, false)};
+  trace.operations[0].updates = {id(0)};
+  trace.operations[1].updates = {id(0)};
+  for (TraceOperation& one : trace.operations) one.in_pieces = true;
+  trace.ranges = {{op(0), id(0), Bytes{0}, Bytes{100}}, {op(1), id(0), Bytes{100}, Bytes{924}}};
+  Machine on = machine(2048, 1'000'000);
+  on.alignment = Bytes{256};
+  const auto made = plan_with_ways(trace, on);
+  REQUIRE(made);
+  CHECK(made->plan.predicted.iteration == nanoseconds{30});
+  const auto divided = planning::with_pieces(trace, planning::possible_pieces(trace, on));
+  REQUIRE(divided);
+  REQUIRE(divided->trace.tensors.size() > trace.tensors.size());
+  const Trace plain = planning::without_ways(divided->trace);
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
+  REQUIRE(planning);
+  const planning::ValueHistory history(divided->trace);
+  CHECK(planning::ways_bound(divided->trace, history, *planning, planning::BoundFor::tensors) == nanoseconds{30});
+  CHECK(planning::ways_bound(divided->trace, history, *planning) > nanoseconds{100'000});  // 100 bytes go
 }
 
 }  // namespace swapmm::test::replays_test

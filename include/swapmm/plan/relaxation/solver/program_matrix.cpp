@@ -18,8 +18,7 @@ ProgramMatrix::ProgramMatrix(const CoarseProgram& program) : program_(program), 
   }
   constexpr double dearer = 100;
   for (const OptionBlock& block : program.blocks) {
-    if (block.room > 0)
-      missing_price_ = std::max(missing_price_, dearer * (block.read + block.write + block.again) / block.room);
+    if (block.room > 0) missing_price_ = std::max(missing_price_, dearer * (block.read + block.write) / block.room);
     if (!block.may_run_again) continue;
     option_cost_.resize(program.options);
     option_cost_[block.first_option + (block.may_stay ? 1 : 0)] = block.again;

@@ -57,10 +57,10 @@ std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId 
 }
 
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
-Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machine& machine) {
+Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
   const Result<swapmm::Machine> old = to_version_1(machine);
   if (!old || !trace.engines.empty()) return std::chrono::nanoseconds{0};
-  return swapmm::planning::ways_bound(trace, *old);
+  return swapmm::planning::ways_bound(trace, *old, {.usual = effort, .long_traces = effort});
 }
 
 /// The bound that knows how much each memory holds; 0 if it does not hold for the machine.
@@ -93,7 +93,7 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
   std::chrono::nanoseconds bound{0};
   for (const auto& [engine, time] : compute) bound = std::max(bound, time);
   if (swapmm::planning::has_ways(trace)) {
-    Result<std::chrono::nanoseconds> with_ways = bound_for_ways(trace, machine);
+    Result<std::chrono::nanoseconds> with_ways = bound_for_ways(trace, machine, effort);
     if (!with_ways) return with_ways;
     return std::max(bound, *with_ways);
   }
