@@ -31,17 +31,24 @@ struct LiveValue {
   std::size_t end = 0;
 };
 
+/// Per operation: the bytes that it makes and that others use. The rest is of no use to anybody, such as work areas.
+std::vector<double> bytes_made(const Trace& trace, const Liveness& liveness) {
+  std::vector<double> bytes(trace.operations.size(), 0.0);
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    for_each_access(trace.operations[i], [&](TensorId made, Access access) {
+      if (access == Access::read || liveness.uses[index(made)].size() < 2) return;
+      bytes[i] += static_cast<double>(trace.tensors[index(made)].bytes.value);
+    });
+  }
+  return bytes;
+}
+
 class WaysBound {
  public:
   WaysBound(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
-      : trace_(trace), history_(history), planning_(planning), bytes_made_(trace.operations.size(), 0.0) {
-    for (std::size_t i = 0; i < trace.operations.size(); ++i) {
-      compute_ += static_cast<double>(trace.operations[i].duration.count());
-      for_each_access(trace.operations[i], [&](TensorId made, Access access) {
-        // Others are of no use to anybody, such as work areas.
-        if (access != Access::read && planning.liveness.uses[index(made)].size() > 1) bytes_made_[i] += bytes_of(made);
-      });
-    }
+      : trace_(trace), history_(history), planning_(planning), bytes_made_(bytes_made(trace, planning.liveness)) {
+    for (const TraceOperation& operation : trace.operations)
+      compute_ += static_cast<double>(operation.duration.count());
     in_ = 1e9 / static_cast<double>(planning.machine.h2d.bytes_per_second);
   }
 
@@ -190,13 +197,7 @@ std::optional<Trace> with_fewest_copies(const Trace& trace) {
 
 /// Per absence: the time of the operation that gave the value. Where it gave several, each pays its part.
 std::vector<double> replays_at_ends(const Trace& trace, const OverlapLedger& ledger) {
-  std::vector<double> bytes_made(trace.operations.size(), 0.0);
-  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
-    for_each_access(trace.operations[i], [&](TensorId made, Access access) {
-      if (access == Access::read || ledger.planning.liveness.uses[index(made)].size() < 2) return;
-      bytes_made[i] += static_cast<double>(trace.tensors[index(made)].bytes.value);
-    });
-  }
+  const std::vector<double> made = bytes_made(trace, ledger.planning.liveness);
   std::vector<double> again(ledger.absences.size(), HUGE_VAL);
   for (std::size_t a = 0; a < again.size(); ++a) {
     const Absence& absence = ledger.absences[a];
@@ -209,7 +210,7 @@ std::vector<double> replays_at_ends(const Trace& trace, const OverlapLedger& led
       continue;
     }
     const auto bytes = static_cast<double>(trace.tensors[index(absence.tensor)].bytes.value);
-    again[a] = bytes_made[giver] > 0 ? static_cast<double>(operation.duration.count()) * bytes / bytes_made[giver] : 0;
+    again[a] = made[giver] > 0 ? static_cast<double>(operation.duration.count()) * bytes / made[giver] : 0;
   }
   return again;
 }
