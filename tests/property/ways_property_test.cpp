@@ -20,6 +20,7 @@
 #include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 
+#include "support/bound_of_ways.hpp"
 #include "support/effort.hpp"
 #include "support/random_trace.hpp"
 
@@ -148,10 +149,7 @@ TEST_CASE("no plan with replays and codings is faster than the bound, whether or
     const Result<WrittenTrace> written = with_ways(trace, ways);
     REQUIRE(written);
     const Machine machine = random_machine_for(written->trace, random, 110);
-    const Trace plain = planning::without_ways(trace);
-    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
-    REQUIRE(planning);
-    const nanoseconds bound = planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
+    const nanoseconds bound = bound_of_ways(trace, machine);
     nanoseconds best = nanoseconds::max();
     for (const NamedPlanner& planner : planners()) {
       if (planner.name == "best" && round % 8 != 0) continue;
@@ -194,10 +192,7 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
     CHECK(written->trace.operations.size() >= trace.operations.size() + ways.replays.size());
     CHECK(written->trace.operations.size() <= trace.operations.size() + ways.replays.size() + 2 * ways.codings.size());
     const Machine machine = random_machine_for(written->trace, random, 110);
-    const Trace plain = planning::without_ways(divided->trace);
-    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
-    REQUIRE(planning);
-    const nanoseconds bound = planning::ways_bound(divided->trace, planning::ValueHistory(divided->trace), *planning);
+    const nanoseconds bound = bound_of_ways(divided->trace, machine);
     above_compute += bound > compute_of(trace) ? 1 : 0;
     const Result<nanoseconds> of_any_pieces = v2::lower_bound(trace, v2::from_version_1(machine));
     REQUIRE(of_any_pieces);
@@ -272,10 +267,7 @@ TEST_CASE("the bound holds where values are encoded on their way, too, and mixed
     const Result<WrittenTrace> written = with_ways(trace, ways);
     REQUIRE(written);
     const Machine machine = random_machine_for(written->trace, random, 110);
-    const Trace plain = planning::without_ways(whole->trace);
-    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, machine);
-    REQUIRE(planning);
-    const nanoseconds bound = planning::ways_bound(whole->trace, planning::ValueHistory(whole->trace), *planning);
+    const nanoseconds bound = bound_of_ways(whole->trace, machine);
     for (const NamedPlanner& planner : planners()) {
       if (planner.name == "best" && round % 4 != 0) continue;
       CAPTURE(planner.name);
@@ -285,7 +277,7 @@ TEST_CASE("the bound holds where values are encoded on their way, too, and mixed
       CHECK(plan->predicted.iteration >= bound);
     }
     if (round % 4 != 0) continue;
-    const Result<Plan> copies = make_plan("best", plain, machine);
+    const Result<Plan> copies = make_plan("best", planning::without_ways(whole->trace), machine);
     const Result<PlanWithWays> mixed = plan_with_ways(trace, machine);
     REQUIRE(copies);
     REQUIRE(mixed);

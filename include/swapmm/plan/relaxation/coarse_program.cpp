@@ -114,9 +114,7 @@ class ProgramMaker {
     if (!is_saved) block.first_in = block.last_in;
     block.may_stay = true;
     block.is_clean = is_saved;
-    block.first_out = grid_.group(value.write_part);
-    block.last_out = std::max(block.first_out, block.last_in);
-    block.last_out = std::min(block.last_out, block.first_out + grid_.size() - 1);
+    set_copy_out(value, block);
     add(block, BlockMember{false, id});
   }
 
@@ -128,12 +126,17 @@ class ProgramMaker {
     if (!set_window(window, block)) return false;
     block.may_stay = !value.must_go;
     block.may_only_write = value.must_go;
+    set_copy_out(value, block);
+    add(block, member);
+    return true;
+  }
+
+  /// Sets the groups in which the value may go, from its write on.
+  void set_copy_out(const WrittenValue& value, OptionBlock& block) const {
     block.first_out = grid_.group(value.write_part);
     block.last_out = std::max(block.first_out, block.last_in);
     if (value.must_go) block.last_out = std::max(block.last_out, grid_.group(value.last_part));
     block.last_out = std::min(block.last_out, block.first_out + grid_.size() - 1);
-    add(block, member);
-    return true;
   }
 
   void add_copy_out(const WrittenValue& value) {

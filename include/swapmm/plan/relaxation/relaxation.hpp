@@ -20,36 +20,6 @@
 
 namespace swapmm::planning::relaxation {
 
-inline std::size_t count_classes(std::uint32_t operations, const BoundEffort& effort) {
-  std::size_t classes = effort.classes;
-  if (operations <= effort.exact_operations) {
-    classes = effort.exact_classes;
-  } else if (operations > effort.long_trace) {
-    classes = effort.classes_of_long_traces;  // a further class would cost more than it improves
-  }
-  return std::max<std::size_t>(classes, 1);
-}
-
-/// The prices of a solved grid at full resolution. In a stall the links' prices may add up to 1 without a cost for
-/// copies; `spare`, per part, is what is left of it.
-[[nodiscard]] inline SwapPrices prices_of(const SwapModel& model, const SolvedGrid& solved,
-                                          std::vector<double>& spare) {
-  const std::uint32_t parts = model.parts();
-  SwapPrices prices{std::vector<double>(parts, 0.0), std::vector<double>(parts), std::vector<double>(parts)};
-  spare.assign(parts, 0.0);
-  for (std::uint32_t part = 0; part < parts; ++part) {
-    const std::uint32_t group = solved.grid.group_of_part[part];
-    prices.in[part] = solved.solution.in[group];
-    prices.out[part] = solved.solution.out[group];
-    if (part % 2 == 0) continue;
-    spare[part] = std::max(0.0, 1 - prices.in[part] - (model.half_duplex ? 0.0 : prices.out[part]));
-  }
-  for (std::size_t g = 0; g < solved.grid.groups.size(); ++g) {
-    prices.room[solved.grid.groups[g].row_boundary] += solved.solution.room[g] * solved.units.per_byte;
-  }
-  return prices;
-}
-
 /// Solves the model on grids that become finer where that may improve the bound, and keeps the best one.
 class Relaxation {
  public:
@@ -90,6 +60,16 @@ class Relaxation {
   [[nodiscard]] const ProgramUnits& units() const { return units_; }
 
  private:
+  static std::size_t count_classes(std::uint32_t operations, const BoundEffort& effort) {
+    std::size_t classes = effort.classes;
+    if (operations <= effort.exact_operations) {
+      classes = effort.exact_classes;
+    } else if (operations > effort.long_trace) {
+      classes = effort.classes_of_long_traces;  // a further class would cost more than it improves
+    }
+    return std::max<std::size_t>(classes, 1);
+  }
+
   /// Returns nothing if the program is larger than allowed. The first program is made smaller until it is not.
   std::optional<SolvedGrid> solve_round(bool is_first) {
     for (;;) {
@@ -111,8 +91,12 @@ class Relaxation {
   }
 
   Response respond(const SolvedGrid& solved) {
-    std::vector<double> spare;
-    SwapPrices prices = prices_of(model_, solved, spare);
+    SwapPrices prices = prices_of(solved);
+    // In a stall the links' prices may add up to 1 without a cost for copies: what is left of it.
+    std::vector<double> spare(model_.parts(), 0.0);
+    for (std::uint32_t part = 1; part < model_.parts(); part += 2) {
+      spare[part] = std::max(0.0, 1 - prices.in[part] - (model_.half_duplex ? 0.0 : prices.out[part]));
+    }
     // With all of a stall's price on the links, what is computed again in it would be free: so the bound is computed
     // without what is left of that price, too, and the larger one is kept.
     Response without;
@@ -129,6 +113,21 @@ class Relaxation {
     if (pricing_.has_replays() && without.bound > response.bound) return without;
     if (!model_.half_duplex) give_spare_to_busier_link(std::move(prices), spare, solved, response);
     return response;
+  }
+
+  /// The prices of groups at full resolution.
+  [[nodiscard]] SwapPrices prices_of(const SolvedGrid& solved) const {
+    const std::uint32_t parts = model_.parts();
+    SwapPrices prices{std::vector<double>(parts, 0.0), std::vector<double>(parts), std::vector<double>(parts)};
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint32_t group = solved.grid.group_of_part[part];
+      prices.in[part] = solved.solution.in[group];
+      prices.out[part] = solved.solution.out[group];
+    }
+    for (std::size_t g = 0; g < solved.grid.groups.size(); ++g) {
+      prices.room[solved.grid.groups[g].row_boundary] += solved.solution.room[g] * units_.per_byte;
+    }
+    return prices;
   }
 
   void give_spare_to_busier_link(SwapPrices prices, const std::vector<double>& spare, const SolvedGrid& solved,

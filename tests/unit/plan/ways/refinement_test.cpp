@@ -14,9 +14,10 @@
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
-#include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
+
+#include "support/bound_of_ways.hpp"
 
 namespace swapmm::test::refinement_test {
 using std::chrono::nanoseconds;
@@ -240,10 +241,7 @@ TEST_CASE("values that linger do not hide that others are made again at less cos
   CHECK(made->ways.replays.size() > 20);
   CHECK(made->plan.predicted.iteration < copies->plan.predicted.iteration * 7 / 10);
   CHECK(copies->plan.predicted.lower_bound > copies->plan.predicted.iteration * 8 / 10);
-  const Trace plain = planning::without_ways(trace);
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, slow);
-  REQUIRE(planning);
-  CHECK(planning::ways_bound(trace, planning::ValueHistory(trace), *planning) <= made->plan.predicted.iteration);
+  CHECK(bound_of_ways(trace, slow) <= made->plan.predicted.iteration);
 }
 
 }  // namespace swapmm::test::refinement_test

@@ -15,6 +15,8 @@
 #include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 
+#include "support/bound_of_ways.hpp"
+
 namespace swapmm::test::replays_test {
 using std::chrono::nanoseconds;
 
@@ -351,11 +353,7 @@ TEST_CASE("on the way back nothing is taken for granted") {
 TEST_CASE("the bound by hand: the cheapest values are made again until the copies of the rest take no longer") {
   const Trace trace = chain();
   const auto bound = [&](std::uint64_t budget, std::uint64_t bytes_per_second) {
-    const Trace plain = planning::without_ways(trace);
-    const Machine on = machine(budget, bytes_per_second);
-    const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
-    REQUIRE(planning);
-    return planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
+    return bound_of_ways(trace, machine(budget, bytes_per_second));
   };
   // While "use c" runs, all are live: 100 bytes too many for 400. Copies alone take 1000 ns for them. Making z of them
   // again takes z / 10 ns: 60 + z / 10 = 10 x (100 - z) for z = 940 / 10.1.
@@ -395,14 +393,11 @@ TEST_CASE("the bound: a value that is made again after it may be lost does not l
   const Result<Plan> plan = make_plan("best", written->trace, on);
   REQUIRE(plan);
   CHECK(plan->predicted.iteration == nanoseconds{50});
-  const Trace plain = planning::without_ways(trace);
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
-  REQUIRE(planning);
-  CHECK(planning::ways_bound(trace, planning::ValueHistory(trace), *planning) <= nanoseconds{50});
+  CHECK(bound_of_ways(trace, on) <= nanoseconds{50});
   trace.operations[0].replayable = false;
-  const Result<Plan> copies = make_plan("best", plain, on);
+  const Result<Plan> copies = make_plan("best", trace, on);
   REQUIRE(copies);
-  const nanoseconds bound = planning::ways_bound(trace, planning::ValueHistory(trace), *planning);
+  const nanoseconds bound = bound_of_ways(trace, on);
   CHECK(bound > nanoseconds{60'000});
   CHECK(bound <= copies->predicted.iteration);
 }
@@ -425,12 +420,8 @@ TEST_CASE("the bound for tensors in pieces: those that lie next to each other ne
   const auto divided = planning::with_pieces(trace, planning::possible_pieces(trace, on));
   REQUIRE(divided);
   REQUIRE(divided->trace.tensors.size() > trace.tensors.size());
-  const Trace plain = planning::without_ways(divided->trace);
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
-  REQUIRE(planning);
-  const planning::ValueHistory history(divided->trace);
-  CHECK(planning::ways_bound(divided->trace, history, *planning, planning::BoundFor::tensors) == nanoseconds{30});
-  CHECK(planning::ways_bound(divided->trace, history, *planning) > nanoseconds{100'000});  // 100 bytes go
+  CHECK(bound_of_ways(divided->trace, on, planning::BoundFor::tensors) == nanoseconds{30});
+  CHECK(bound_of_ways(divided->trace, on) > nanoseconds{100'000});  // 100 bytes go
 }
 
 }  // namespace swapmm::test::replays_test
