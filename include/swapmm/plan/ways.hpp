@@ -137,12 +137,19 @@ struct WaysOptions {
   int prices = 16;             ///< prices of a copied byte for which ways are chosen. Below 2: only copies
   int refinements = 10;        ///< further prices, between the best ones
   double highest_price = 100;  ///< times the time per byte of the dearest way
-  int omissions = 60;          ///< tries to leave ways of the best choice out
-  /// Effort for rating one choice of ways.
+  /// Values that are made early have dearer copies than later ones, or cheaper ones: at the beginning and at the end of
+  /// the iteration by these powers of e.
+  std::vector<double> tilts{0.75, -0.75, 1.5, -1.5};
+  int omissions = 60;  ///< tries to leave ways of the best choice out
+  /// Effort for rating one choice of ways quickly.
   BoundEffort rating{.groups = 16, .options = 20'000, .rounds = 2, .exact_operations = 0};
-  CheckpointUnitOptions units{};  ///< choices of units that are looked at besides prices; none if `units` is empty
-  PlannedWaysOptions planned{};   ///< choices that are rated by plans
-  int plans = 2;                  ///< choices for which `best` runs, in turns; copies alone are one of them
+  /// Effort for rating the choices with the best quick ratings again.
+  BoundEffort close_rating{.groups = 64, .options = 80'000, .rounds = 4};
+  std::size_t close_work = 30'000;  ///< such ratings x operations: large traces have few
+  std::size_t most_close = 100;     ///< most such ratings, for small traces
+  CheckpointUnitOptions units{};    ///< choices of units that are looked at besides prices; none if `units` is empty
+  PlannedWaysOptions planned{};     ///< choices that are rated by plans
+  int plans = 2;                    ///< choices for which `best` runs, in turns; copies alone are one of them
   double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
   BestOptions best{};         ///< for these runs
 };

@@ -46,6 +46,8 @@ class BestRun {
   [[nodiscard]] std::chrono::nanoseconds reached() const { return best_.simulation().iteration; }
   /// That plan.
   [[nodiscard]] const Plan& plan() const { return best_.plan(); }
+  /// The lower bound that the run has.
+  [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return search_.lower_bound(); }
   /// Whether more rounds would change nothing.
   [[nodiscard]] bool is_done() const { return search_.is_near_bound(); }
   /// The number of rounds that it takes without a clock.

@@ -37,6 +37,24 @@ std::chrono::nanoseconds relaxed_time(const Trace& trace, const ValueHistory& hi
   return bound ? *bound : std::chrono::nanoseconds::max();
 }
 
+WayRating::WayRating(const Trace& trace, const ValueHistory& history, const Machine& machine,
+                     const WaysOptions& options)
+    : trace_(trace),
+      history_(history),
+      machine_(machine),
+      options_(options),
+      close_left_(
+          std::min(options.close_work / std::max<std::size_t>(trace.operations.size(), 1), options.most_close)) {}
+
+std::chrono::nanoseconds WayRating::quick(const WaysBack& ways) const {
+  return relaxed_time(trace_, history_, ways, machine_, options_.rating);
+}
+
+std::chrono::nanoseconds WayRating::close(const WaysBack& ways, std::chrono::nanoseconds quick) {
+  if (close_left_ > 0) --close_left_;
+  return std::max(quick, relaxed_time(trace_, history_, ways, machine_, options_.close_rating));
+}
+
 void leave_ways_out(WaysBack ways, const std::function<bool()>& go_on,
                     const std::function<bool(const WaysBack&)>& accept) {
   for (std::size_t length = (count(ways) + 3) / 4; length > 0; length /= 2) {

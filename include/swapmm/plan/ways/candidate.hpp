@@ -17,12 +17,34 @@ namespace swapmm::planning {
 struct Candidate {
   WaysBack ways;
   std::chrono::nanoseconds relaxed{0};  ///< a bound for plans with exactly these ways, for a comparison
+  bool is_close = false;                ///< the rating is WayRating::close()
 };
 
 /// The relaxed problem's time with exactly these ways; the largest number that there is if they are not possible.
 [[nodiscard]] std::chrono::nanoseconds relaxed_time(const Trace& trace, const ValueHistory& history,
                                                     const WaysBack& ways, const Machine& machine,
                                                     const BoundEffort& effort);
+
+/// Rates choices of ways by their relaxed problems.
+class WayRating {
+ public:
+  /// Refers to all arguments.
+  WayRating(const Trace& trace, const ValueHistory& history, const Machine& machine, const WaysOptions& options);
+
+  /// Quickly, and often far below the time of any plan.
+  [[nodiscard]] std::chrono::nanoseconds quick(const WaysBack& ways) const;
+  /// Closer to plans, about ten times as slow, and counted. At least `quick`, the quick rating.
+  [[nodiscard]] std::chrono::nanoseconds close(const WaysBack& ways, std::chrono::nanoseconds quick);
+  /// How many close ratings are left of WaysOptions::close_work.
+  [[nodiscard]] std::size_t close_left() const { return close_left_; }
+
+ private:
+  const Trace& trace_;
+  const ValueHistory& history_;
+  const Machine& machine_;
+  const WaysOptions& options_;
+  std::size_t close_left_;
+};
 
 /// Tries to do with fewer ways: without many in a row at first, then without fewer. Where accept(fewer) is true, it
 /// goes on from there. Ends when single ways were tried, or when go_on(), which is called before each try, returns

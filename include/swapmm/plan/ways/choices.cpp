@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -14,6 +15,12 @@ WayChoice::WayChoice(const Trace& trace, const ValueHistory& history, const Plan
     : trace_(trace), history_(history), planning_(planning), full_(count_full(planning)) {
   started_.assign(trace.operations.size() + 1, 0.0);
   readers_.assign(trace.tensors.size(), 0);
+  made_.assign(trace.tensors.size(), 0.0);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const std::vector<Use>& uses = planning.liveness.uses[t];
+    if (uses.empty()) continue;
+    made_[t] = 1 - 2 * static_cast<double>(index(uses.front().operation)) / static_cast<double>(planning.operations);
+  }
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     started_[i + 1] = started_[i] + static_cast<double>(trace.operations[i].duration.count());
     if (!trace.operations[i].replayable) continue;
@@ -86,7 +93,8 @@ bool WayChoice::is_far(TensorId tensor, std::uint32_t position) const {
 }
 
 double WayChoice::price_of(TensorId tensor, std::uint64_t bytes) const {
-  const double dearer = criteria_.dearer.empty() ? 1.0 : criteria_.dearer[index(tensor)];
+  double dearer = criteria_.dearer.empty() ? 1.0 : criteria_.dearer[index(tensor)];
+  if (criteria_.tilt != 0) dearer *= std::exp(criteria_.tilt * made_[index(tensor)]);
   return criteria_.copy_price * dearer * static_cast<double>(bytes);
 }
 

@@ -18,6 +18,9 @@ struct WayCriteria {
   /// What it costs to copy a byte away and back, in nanoseconds of computation. Values that come back in another way
   /// for less do so.
   double copy_price = 0;
+  /// Copies of values that are made at the beginning of the iteration cost e^tilt times as much, those of values made
+  /// at its end e^-tilt times, and others in between.
+  double tilt = 0;
   /// A value stays where it is if it is needed again within this many times its copies' duration, or its operation's if
   /// that is shorter.
   double least_away = 1;
@@ -74,6 +77,7 @@ class WayChoice {
   std::vector<double> started_;      // per operation: the sum of the durations before it
   std::vector<std::uint32_t> full_;  // see count_full()
 
+  std::vector<double> made_;            // per tensor: where its first value is made, from 1 (begin) to -1 (end)
   std::vector<std::uint32_t> readers_;  // per tensor: replayable operations that read it
 
   WayCriteria criteria_;

@@ -25,10 +25,10 @@ constexpr double negligible = 1e-3;  // stalled time, as a part of the iteration
 BestOptions quick_options(const WaysOptions& options) {
   constexpr std::size_t quicker = 16;
   BestOptions quick = options.best;
-  quick.bound.usual = quick.bound.long_traces = options.rating;
+  quick.bound.usual = quick.bound.long_traces = options.close_rating;
   quick.annealing.work /= quicker;
   quick.annealing.most_tries /= quicker;
-  quick.parts.packings = 1;
+  quick.parts.packings = 2;
   quick.places.looks /= quicker;
   quick.others.on = false;
   return quick;
@@ -37,28 +37,26 @@ BestOptions quick_options(const WaysOptions& options) {
 }  // namespace
 
 WayRefinement::WayRefinement(const Trace& trace, const ValueHistory& history, WayChoice& choice,
-                             const PlanningCase& planning, const WaysOptions& options, const PlanningOptions& limits)
+                             const PlanningCase& planning, const WayRating& rating, const WaysOptions& options,
+                             const PlanningOptions& limits)
     : trace_(trace),
       history_(history),
       choice_(choice),
       planning_(planning),
+      rating_(rating),
       options_(options),
       limits_(limits),
       quick_(quick_options(options)),
       most_tries_(std::min(options.planned.work / std::max<std::size_t>(trace.operations.size(), 1),
                            options.planned.most_tries)) {}
 
-std::optional<RefinedWays> WayRefinement::run(const Candidate& first, double price) {
+std::optional<RefinedWays> WayRefinement::run(const Candidate& first, const WayCriteria& criteria) {
   if (!has_tries()) return std::nullopt;
   best_ = plan(first);
-  for (const double factor : options_.planned.price_factors) follow_stalls(price * factor);
+  for (const double factor : options_.planned.price_factors) follow_stalls(criteria, factor);
   if (best_ == nullptr) return std::nullopt;
   leave_out();
   return RefinedWays{std::move(best_->choice), best_->run->plan()};
-}
-
-nanoseconds WayRefinement::rate(const WaysBack& ways) const {
-  return relaxed_time(trace_, history_, ways, planning_.machine, options_.rating);
 }
 
 std::unique_ptr<TurnOfBest> WayRefinement::plan(Candidate candidate) {
@@ -68,6 +66,9 @@ std::unique_ptr<TurnOfBest> WayRefinement::plan(Candidate candidate) {
   if (!written) return nullptr;
   auto turn = std::make_unique<TurnOfBest>(std::move(candidate));
   if (turn->begin(*std::move(written), planning_.machine, quick_, limits_)) return nullptr;
+  turn->choice.relaxed = std::max(turn->choice.relaxed, turn->run->lower_bound());
+  turn->choice.is_close = true;
+  if (best_ != nullptr && turn->choice.relaxed > best_->run->reached()) return nullptr;
   turn->run->run(1);
   return turn;
 }
@@ -78,10 +79,11 @@ bool WayRefinement::offer(std::unique_ptr<TurnOfBest> turn) {
   return true;
 }
 
-void WayRefinement::follow_stalls(double price) {
+void WayRefinement::follow_stalls(WayCriteria criteria, double factor) {
   // Some tries are left for what comes afterwards.
   const std::size_t end = tries_ + std::max<std::size_t>(2, most_tries_ / 6);
-  WayCriteria criteria{.copy_price = price, .dearer = std::vector<double>(trace_.tensors.size(), 1.0)};
+  criteria.copy_price *= factor;
+  criteria.dearer.assign(trace_.tensors.size(), 1.0);
   WaysBack ways = choice_.choose(criteria);
   while (tries_ < end && has_tries()) {
     std::vector<TensorId> waited;
@@ -89,7 +91,7 @@ void WayRefinement::follow_stalls(double price) {
       waited = waited_for(*best_);
     } else {
       if (std::ranges::find(planned_, ways) != planned_.end()) return;
-      const nanoseconds relaxed = rate(ways);
+      const nanoseconds relaxed = rating_.quick(ways);
       if (best_ != nullptr && relaxed >= best_->run->reached()) return;
       std::unique_ptr<TurnOfBest> turn = plan({ways, relaxed});
       if (turn == nullptr) return;
@@ -130,7 +132,7 @@ void WayRefinement::leave_out() {
   leave_ways_out(
       best_->choice.ways, [&] { return ratings++ < options_.omissions && has_tries(); },
       [&](const WaysBack& fewer) {
-        const nanoseconds relaxed = rate(fewer);
+        const nanoseconds relaxed = rating_.quick(fewer);
         if (relaxed > best_->run->reached()) return false;
         std::unique_ptr<TurnOfBest> turn = plan({fewer, relaxed});
         return turn != nullptr && offer(std::move(turn));

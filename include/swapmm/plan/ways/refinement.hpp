@@ -34,20 +34,19 @@ class WayRefinement {
  public:
   /// Refers to all arguments.
   WayRefinement(const Trace& trace, const ValueHistory& history, WayChoice& choice, const PlanningCase& planning,
-                const WaysOptions& options, const PlanningOptions& limits);
+                const WayRating& rating, const WaysOptions& options, const PlanningOptions& limits);
 
-  /// Begins with `first`, then with `price` per byte for all values, and with parts and multiples of it. Returns the
-  /// choice with the fastest plan; none if there is no plan, or no time for one. To be called once.
-  [[nodiscard]] std::optional<RefinedWays> run(const Candidate& first, double price);
+  /// Begins with `first`, then with the criteria, and with parts and multiples of their price. Returns the choice with
+  /// the fastest plan; none if there is no plan, or no time for one. To be called once.
+  [[nodiscard]] std::optional<RefinedWays> run(const Candidate& first, const WayCriteria& criteria);
 
  private:
   [[nodiscard]] bool has_tries() const { return tries_ < most_tries_ && (!limits_.go_on || limits_.go_on({})); }
-  [[nodiscard]] std::chrono::nanoseconds rate(const WaysBack& ways) const;
-  /// A plan for the ways, which counts as a try. Null if there is none.
+  /// A plan for the ways, which counts as a try. Null if there is none, or if it cannot be better than the best one.
   [[nodiscard]] std::unique_ptr<TurnOfBest> plan(Candidate candidate);
   /// Makes it the best one if it is as fast as that. Returns whether it is.
   bool offer(std::unique_ptr<TurnOfBest> turn);
-  void follow_stalls(double price);
+  void follow_stalls(WayCriteria criteria, double factor);
   void leave_out();
   /// The tensors whose copies the plan waits for, each once; none if it waits for nothing that counts.
   [[nodiscard]] std::vector<TensorId> waited_for(const TurnOfBest& turn) const;
@@ -56,6 +55,7 @@ class WayRefinement {
   const ValueHistory& history_;
   WayChoice& choice_;
   const PlanningCase& planning_;
+  const WayRating& rating_;
   const WaysOptions& options_;
   const PlanningOptions& limits_;
   BestOptions quick_;

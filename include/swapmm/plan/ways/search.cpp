@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,21 +28,31 @@ namespace {
 
 using std::chrono::nanoseconds;
 
+/// The same program in another division.
+struct OtherDivision {
+  const DividedTrace& program;
+  const PlanningCase& planning;  ///< without ways
+  bool is_finer = false;  ///< tensors are divided here. Else they are divided in the program itself, and not here
+};
+
 class WaysSearch {
  public:
-  /// `trace` may be divided; `whole` is then the trace that is not, without other ways.
-  WaysSearch(const Trace& trace, const Trace* whole, const PlanningCase& planning, const WaysOptions& options,
-             const PlanningOptions& limits)
-      : trace_(trace),
-        whole_(whole),
+  /// `other`: null if no tensor can be divided, or if one division alone is possible.
+  WaysSearch(const DividedTrace& program, const PlanningCase& planning, const OtherDivision* other,
+             const WaysOptions& options, const PlanningOptions& limits)
+      : program_(program),
+        trace_(program.trace),
         planning_(planning),
+        other_(other),
         options_(options),
         limits_(limits),
-        history_(trace),
-        choice_(trace, history_, planning) {
+        history_(trace_),
+        choice_(trace_, history_, planning),
+        rating_(trace_, history_, planning.machine, options) {
+    if (other != nullptr) other_history_.emplace(other->program.trace);
     if (!limits.go_on) return;
     // A run knows its own plans alone, and a bound for its choice of ways.
-    limits_.go_on = [this, &limits, compute = compute_time(trace)](const PlanningProgress& run) {
+    limits_.go_on = [this, &limits, compute = compute_time(trace_)](const PlanningProgress& run) {
       if (run.iteration.count() > 0 && (fastest_time_.count() == 0 || run.iteration < fastest_time_)) {
         fastest_time_ = run.iteration;
       }
@@ -52,18 +63,17 @@ class WaysSearch {
   WaysSearch(const WaysSearch&) = delete;
   WaysSearch& operator=(const WaysSearch&) = delete;
 
-  /// A plan for the trace with its ways, and whether it is for the whole one.
+  /// A plan with its ways, and whether it is for the other division. WaysBack::pieces is empty.
   struct Found {
     PlanWithWays plan;
-    bool is_whole = false;
+    bool is_other = false;
   };
 
   [[nodiscard]] Result<Found> run() {
-    look_at({});
+    look_at(WaysBack{});
     look_at_prices();
     look_at_units();
-    leave_out();
-    refine();
+    if (!refine()) leave_out();
     return plan_best();
   }
 
@@ -72,46 +82,85 @@ class WaysSearch {
   [[nodiscard]] bool is_by_clock() const { return limits_.go_on && !options_.best.rounds_with_clock; }
   [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on({}); }
 
-  /// Rates the ways, unless they were looked at before. Returns the rating.
-  nanoseconds look_at(WaysBack ways) {
-    for (const Candidate& known : candidates_) {
-      if (known.ways == ways) return known.relaxed;
+  /// Rates the ways quickly, unless they were looked at before. Returns their position in candidates_.
+  std::size_t look_at(WaysBack ways) {
+    const auto known = std::ranges::find(candidates_, ways, &Candidate::ways);
+    if (known != candidates_.end()) return static_cast<std::size_t>(known - candidates_.begin());
+    const nanoseconds rating = rating_.quick(ways);
+    candidates_.push_back({std::move(ways), rating, false});
+    return candidates_.size() - 1;
+  }
+
+  struct Tried {
+    WayCriteria criteria;
+    std::size_t candidate = 0;
+  };
+
+  [[nodiscard]] Tried look_at(const WayCriteria& criteria) { return {criteria, look_at(choice_.choose(criteria))}; }
+  [[nodiscard]] Tried look_at_price(double price) { return look_at(WayCriteria{.copy_price = price}); }
+
+  /// Ratings that are not close are lower.
+  [[nodiscard]] static std::pair<bool, nanoseconds> order_of(const Candidate& candidate) {
+    return {!candidate.is_close, candidate.relaxed};
+  }
+
+  /// Which of these candidates has the best rating. The best ones are rated closely, as many as there may be.
+  [[nodiscard]] std::size_t best_of(const std::vector<std::size_t>& some) {
+    const auto relaxed = [this](std::size_t i) { return candidates_[i].relaxed; };
+    for (;;) {
+      const std::size_t best = *std::ranges::min_element(some, {}, relaxed);
+      Candidate& candidate = candidates_[best];
+      if (candidate.is_close) return best;
+      if (rating_.close_left() == 0 || !go_on()) break;
+      candidate.relaxed = rating_.close(candidate.ways, candidate.relaxed);
+      candidate.is_close = true;
     }
-    const nanoseconds rating = rate(ways);
-    candidates_.push_back({std::move(ways), rating});
-    return rating;
+    return *std::ranges::min_element(some, {}, [this](std::size_t i) { return order_of(candidates_[i]); });
   }
 
-  [[nodiscard]] nanoseconds rate(const WaysBack& ways) const {
-    return relaxed_time(trace_, history_, ways, planning_.machine, options_.rating);
-  }
-
-  nanoseconds look_at_price(double price) {
-    const nanoseconds rating = look_at(choice_.choose({.copy_price = price}));
-    if (!best_price_ || rating < best_price_->second) best_price_ = {price, rating};
-    return rating;
+  [[nodiscard]] std::size_t best_of(const std::vector<Tried>& tried) {
+    std::vector<std::size_t> some;
+    for (const Tried& one : tried) some.push_back(one.candidate);
+    const std::size_t best = best_of(some);
+    return static_cast<std::size_t>(std::ranges::find(some, best) - some.begin());
   }
 
   /// Tries prices over the whole range, then between the best ones.
   void look_at_prices() {
     const std::vector<double> prices = choice_.prices();
     if (prices.empty() || options_.prices < 2) return;
-    if (!(prices.back() > 0)) return void(look_at_price(1));  // what may run again takes no time
+    if (!(prices.back() > 0)) {  // what may run again takes no time
+      best_criteria_ = look_at_price(1).criteria;
+      return;
+    }
     // A chain costs more than its last operation.
     const double least = std::max(prices.front(), prices.back() * 1e-6) / 2;
     const double most = prices.back() * options_.highest_price;
-    std::vector<std::pair<double, nanoseconds>> tried;
-    for (int i = 0; i < options_.prices && go_on(); ++i) {
-      const double price = least * std::pow(most / least, static_cast<double>(i) / (options_.prices - 1));
-      tried.emplace_back(price, look_at_price(price));
+    std::vector<Tried> tried;
+    for (int i = 0; i < options_.prices && (tried.empty() || go_on()); ++i) {
+      tried.push_back(look_at_price(least * std::pow(most / least, static_cast<double>(i) / (options_.prices - 1))));
     }
+    std::size_t best = best_of(tried);
     for (int i = 0; i < options_.refinements && go_on() && tried.size() > 2; ++i) {
-      const auto best = std::ranges::min_element(tried, {}, &std::pair<double, nanoseconds>::second);
-      const auto at = best == tried.begin() ? best + 1 : best == tried.end() - 1 ? best - 1 : best;
-      const auto after = i % 2 == 0 ? at : at + 1;  // the new price is between the two before and at it
-      const double price = std::sqrt((after - 1)->first * after->first);
-      tried.insert(after, {price, look_at_price(price)});
+      const std::size_t at = best == 0 ? 1 : best == tried.size() - 1 ? best - 1 : best;
+      const std::size_t after = i % 2 == 0 ? at : at + 1;  // the new price is between the two before and at it
+      const double price = std::sqrt(tried[after - 1].criteria.copy_price * tried[after].criteria.copy_price);
+      tried.insert(tried.begin() + static_cast<std::ptrdiff_t>(after), look_at_price(price));
+      best = best_of(tried);
     }
+    look_at_tilts(tried[best]);
+  }
+
+  /// At some times the links have more to do than at others.
+  void look_at_tilts(const Tried& flat) {
+    std::vector<Tried> tried{flat};
+    for (const double tilt : options_.tilts) {
+      for (const double factor : {1.0, 0.6, 1.6}) {
+        if (!go_on()) break;
+        tried.push_back(look_at(WayCriteria{.copy_price = factor * flat.criteria.copy_price, .tilt = tilt}));
+      }
+    }
+    best_criteria_ = tried[best_of(tried)].criteria;
   }
 
   /// Prices judge each value alone, and a long chain is made from its beginning. Units of operations have checkpoints.
@@ -119,52 +168,59 @@ class WaysSearch {
     if (options_.prices < 2) return;
     UnitChoice(trace_, history_, planning_).for_each(options_.units, [&](std::vector<Replay> replays) {
       if (!go_on()) return false;
-      look_at({std::move(replays), {}, {}});
+      look_at(WaysBack{std::move(replays), {}, {}});
       return true;
     });
   }
 
-  [[nodiscard]] const Candidate& best_rated() const {
-    return *std::ranges::min_element(candidates_, {}, &Candidate::relaxed);
+  [[nodiscard]] const Candidate& best_rated() {
+    std::vector<std::size_t> all(candidates_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return candidates_[best_of(all)];
   }
 
-  /// Leaves out ways of the best choice that gain nothing.
+  /// Leaves out ways of the best choice that gain nothing, by quick ratings.
   void leave_out() {
-    Candidate kept = best_rated();
+    WaysBack kept = best_rated().ways;
+    nanoseconds reached = rating_.quick(kept);
     int tries = 0;
     leave_ways_out(
-        kept.ways, [&] { return tries++ < options_.omissions && go_on(); },
+        kept, [&] { return tries++ < options_.omissions && go_on(); },
         [&](const WaysBack& fewer) {
-          const nanoseconds rating = rate(fewer);
-          if (rating > kept.relaxed) return false;
-          kept = {fewer, rating};
+          const nanoseconds rating = rating_.quick(fewer);
+          if (rating > reached) return false;
+          reached = rating;
+          kept = fewer;
           return true;
         });
-    if (kept.ways != best_rated().ways) candidates_.push_back(std::move(kept));
+    (void)look_at(std::move(kept));
   }
 
-  /// Improves the best choice by plans, and begins the runs with it.
-  void refine() {
-    if (!best_price_) return;
-    WayRefinement refinement(trace_, history_, choice_, planning_, options_, limits_);
-    std::optional<RefinedWays> refined = refinement.run(best_rated(), best_price_->first);
-    if (!refined) return;
+  /// Improves the best choice by plans, and begins the runs with it. Returns false if there is none.
+  bool refine() {
+    if (!best_criteria_) return false;
+    WayRefinement refinement(trace_, history_, choice_, planning_, rating_, options_, limits_);
+    std::optional<RefinedWays> refined = refinement.run(best_rated(), *best_criteria_);
+    if (!refined) return false;
     std::erase_if(candidates_, [&](const Candidate& known) { return known.ways == refined->choice.ways; });
     runs_.push_back(std::make_unique<TurnOfBest>(std::move(refined->choice)));
     runs_.back()->first = std::move(refined->plan);
+    return true;
   }
 
-  /// Runs `best` for the refined choice, or the one with the best rating, and for copies alone, in turns.
+  /// Runs `best` for the refined choice, or the one with the best rating, for the other division, and for copies alone,
+  /// in turns.
   [[nodiscard]] Result<Found> plan_best() {
-    std::ranges::stable_sort(candidates_, {}, &Candidate::relaxed);
+    std::ranges::stable_sort(candidates_, {}, order_of);
     int with_ways = !runs_.empty() && !runs_.front()->choice.ways.empty() ? 1 : 0;  // the refined one
     for (Candidate& candidate : candidates_) {
       if (!candidate.ways.empty() && ++with_ways >= std::max(options_.plans, 2)) continue;
       runs_.push_back(std::make_unique<TurnOfBest>(std::move(candidate)));
     }
-    if (whole_ != nullptr) {
-      runs_.push_back(std::make_unique<TurnOfBest>(Candidate{}));
-      runs_.back()->is_whole = true;
+    if (other_ != nullptr) {
+      auto turn = std::make_unique<TurnOfBest>(Candidate{other_->is_finer ? runs_.front()->choice.ways : WaysBack{}});
+      turn->is_other = true;
+      runs_.insert(runs_.begin() + 1, std::move(turn));
     }
     take_turns();
     if (fastest_ == nullptr) return problem_;
@@ -202,8 +258,9 @@ class WaysSearch {
   }
 
   bool begin(TurnOfBest& turn) {
-    Result<WrittenTrace> written = turn.is_whole ? Result<WrittenTrace>(WrittenTrace{*whole_, {}, {}, {}})
-                                                 : with_ways(trace_, history_, turn.choice.ways);
+    Result<WrittenTrace> written = turn.is_other
+                                       ? with_ways(other_->program.trace, *other_history_, for_other(turn.choice.ways))
+                                       : with_ways(trace_, history_, turn.choice.ways);
     if (!written) return false;
     if (const auto problem = turn.begin(*std::move(written), planning_.machine, options_.best, limits_)) {
       problem_ = *problem;
@@ -213,28 +270,48 @@ class WaysSearch {
     return true;
   }
 
+  /// Tensors with forms are not divided.
+  [[nodiscard]] WaysBack for_other(WaysBack ways) const {
+    for (Coding& coding : ways.codings) {
+      const TensorId original = program_.parts[index(coding.tensor)].tensor;
+      const auto part = std::ranges::find(other_->program.parts, original, &TensorPart::tensor);
+      coding.tensor = static_cast<TensorId>(part - other_->program.parts.begin());
+    }
+    return ways;
+  }
+
+  [[nodiscard]] nanoseconds bound() const {
+    const bool is_other = other_ != nullptr && other_->is_finer;
+    const DividedTrace& finest = is_other ? other_->program : program_;
+    const bool has_pieces =
+        std::ranges::any_of(finest.parts, [](const TensorPart& part) { return part.piece.has_value(); });
+    return ways_bound(finest.trace, is_other ? *other_history_ : history_, is_other ? other_->planning : planning_,
+                      has_pieces ? BoundFor::tensors : BoundFor::pieces, options_.best.bound);
+  }
+
   [[nodiscard]] Found finish(TurnOfBest& turn) {
     ProvenPlan proven = turn.run->finish();
     proven.plan.planner = "best";
     finish_plan(*turn.planning, proven.plan, proven.lower_bound);
-    Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_whole};
+    Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_other};
     Prediction& predicted = found.plan.plan.predicted;
-    const BoundFor plans = whole_ == nullptr ? BoundFor::pieces : BoundFor::tensors;
-    predicted.lower_bound =
-        std::min(ways_bound(trace_, history_, planning_, plans, options_.best.bound), predicted.iteration);
+    predicted.lower_bound = std::min(bound(), predicted.iteration);
     return found;
   }
 
+  const DividedTrace& program_;
   const Trace& trace_;
-  const Trace* whole_;
   const PlanningCase& planning_;
+  const OtherDivision* other_;
   const WaysOptions& options_;
   PlanningOptions limits_;       // tell of the fastest plan of all
   nanoseconds fastest_time_{0};  // that was told of; 0: none
   ValueHistory history_;
+  std::optional<ValueHistory> other_history_;
   WayChoice choice_;
+  WayRating rating_;
   std::vector<Candidate> candidates_;
-  std::optional<std::pair<double, nanoseconds>> best_price_;  // whose choice has the best rating, and that
+  std::optional<WayCriteria> best_criteria_;  // whose choice has the best rating
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
   TurnOfBest* fastest_ = nullptr;
   Problem problem_{"no time for a plan"};
@@ -249,33 +326,38 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
                                     const WaysOptions& options) {
   using namespace planning;  // NOLINT(*-build-using-namespace)
   if (!trace.engines.empty()) return Problem{"operations name engines"};
-  const Result<DividedTrace> whole = with_pieces(without_ways(trace), {});
-  if (!whole) return whole.problem();
   const Trace allowed = only_ways(trace, limits.ways);
   const std::vector<TensorPieces> pieces =
       limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
+  const Result<DividedTrace> whole = with_pieces(allowed, {});
+  if (!whole) return whole.problem();
+  const Trace plain_whole = without_ways(whole->trace);
   if (pieces.empty() && !has_ways(allowed)) {
-    Result<Plan> plan = best_planner(options.best).make(whole->trace, machine, limits);
+    Result<Plan> plan = best_planner(options.best).make(plain_whole, machine, limits);
     if (!plan) return plan.problem();
     return PlanWithWays{{}, *std::move(plan)};
   }
   const Result<DividedTrace> divided = with_pieces(allowed, pieces);
   if (!divided) return divided.problem();
-  const Trace plain = without_ways(divided->trace);
-  const Result<PlanningCase> planning = make_planning_case(plain, machine);
-  if (!planning) {
-    if (pieces.empty()) return planning.problem();
-    // Pieces need more room, because each begins at a multiple of the alignment.
-    PlanningOptions without_pieces = limits;
-    without_pieces.ways.pieces = false;
-    return plan_with_ways(trace, machine, without_pieces, options);
+  const Trace plain_divided = without_ways(divided->trace);
+  // Pieces may need more room, because each begins at a multiple of the alignment, or less.
+  const Result<PlanningCase> of_whole = make_planning_case(plain_whole, machine);
+  const Result<PlanningCase> of_divided = make_planning_case(plain_divided, machine);
+  if (!of_whole && !of_divided) return of_whole.problem();
+  // What writes a part of a tensor updates it if it is not divided, and may not run again then.
+  const bool is_divided = of_divided && (!of_whole || !allowed.ranges.empty());
+  const DividedTrace& program = is_divided ? *divided : *whole;
+  const Result<PlanningCase>& planning = is_divided ? of_divided : of_whole;
+  std::optional<OtherDivision> other;
+  if (of_whole && of_divided && !pieces.empty()) {
+    other.emplace(is_divided ? OtherDivision{*whole, *of_whole, false} : OtherDivision{*divided, *of_divided, true});
   }
-  WaysSearch search(divided->trace, pieces.empty() ? nullptr : &whole->trace, *planning, options, limits);
+  WaysSearch search(program, *planning, other ? &*other : nullptr, options, limits);
   Result<WaysSearch::Found> found = search.run();
   if (!found) return found.problem();
   PlanWithWays& made = found->plan;
-  for (Coding& coding : made.ways.codings) coding.tensor = divided->parts[index(coding.tensor)].tensor;
-  if (!found->is_whole) made.ways.pieces = pieces;
+  for (Coding& coding : made.ways.codings) coding.tensor = program.parts[index(coding.tensor)].tensor;
+  if (found->is_other != is_divided) made.ways.pieces = pieces;
   return std::move(made);
 }
 

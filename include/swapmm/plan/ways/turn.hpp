@@ -30,7 +30,7 @@ struct TurnOfBest {
                                              const PlanningOptions& limits);
 
   Candidate choice;
-  bool is_whole = false;               ///< for the program whose tensors are not divided
+  bool is_other = false;               ///< for the program in its other division
   std::optional<Plan> first;           ///< a plan that is known
   Trace trace;                         ///< as written out
   std::vector<EncodedTensor> encoded;  ///< its tensors behind those of the original

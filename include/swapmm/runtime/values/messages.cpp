@@ -113,7 +113,7 @@ BundleTooLarge bundle_too_large(std::string_view operation, const BundleTooLarge
   largest_first(tensors);
   const std::string text = "operation " + in_quotes(operation) + " needs " + bytes_text(sizes.need) +
                            " on the device at once, the budget is " + bytes_text(sizes.budget) + "; " +
-                           bundle_text(sizes, tensors) + ". Raise Options::device_budget or split the operation";
+                           bundle_text(sizes, tensors) + ". Raise the device budget or split the operation";
   return {text, {.operation = std::string(operation), .tensors = std::move(tensors)}, sizes};
 }
 

@@ -139,4 +139,41 @@ TEST_CASE("a tensor above the budget is planned in pieces, and the plan is valid
   CHECK_FALSE(v2::make_plan("best", trace, small, in_one));
 }
 
+TEST_CASE("pieces that operations make one by one are made again one by one") {
+  Trace trace;
+  trace.name = "made in pieces";
+  trace.tensors = {{"field", Bytes{400}, TensorKind::transient, 0}, {"other", Bytes{800}, TensorKind::transient, 0}};
+  const auto operation = [&](std::string name, std::int64_t time) -> TraceOperation& {
+    TraceOperation& made = trace.operations.emplace_back();
+    made.name = std::move(name);
+    made.duration = nanoseconds{time};
+    made.in_pieces = true;
+    return made;
+  };
+  const auto access = [&](std::uint32_t slab) {
+    trace.ranges.push_back({op(static_cast<std::uint32_t>(trace.operations.size() - 1)), id(0),
+                            Bytes{100 * std::uint64_t{slab}}, Bytes{100}});
+  };
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    TraceOperation& make = operation("make " + std::to_string(i), 10);
+    make.writes = {id(0)};
+    make.replayable = true;
+    access(i);
+  }
+  operation("make other", 1000).writes = {id(1)};
+  operation("use other", 1000).reads = {id(1)};
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    operation("use " + std::to_string(i), 10).reads = {id(0)};
+    access(i);
+  }
+  // To the whole field the second operation is an update, which may not run again.
+  Machine on = machine(1000);
+  on.h2d.bytes_per_second = on.d2h.bytes_per_second = 10'000'000;
+  const Result<PlanWithWays> made = plan_with_ways(trace, on);
+  REQUIRE(made);
+  REQUIRE(made->ways.pieces.size() >= 1);
+  CHECK(made->ways.replays.size() >= 2);
+  CHECK(made->plan.predicted.iteration <= nanoseconds{2120});
+}
+
 }  // namespace swapmm::test::pieces_test

@@ -6,14 +6,17 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/choices.hpp>
 #include <swapmm/plan/ways/history.hpp>
 
@@ -242,6 +245,93 @@ TEST_CASE("values that linger do not hide that others are made again at less cos
   CHECK(made->plan.predicted.iteration < copies->plan.predicted.iteration * 7 / 10);
   CHECK(copies->plan.predicted.lower_bound > copies->plan.predicted.iteration * 8 / 10);
   CHECK(bound_of_ways(trace, slow) <= made->plan.predicted.iteration);
+}
+
+/// Blocks of four operations and the way back, as in a transformer: what they make is large, and quickly made.
+Trace blocks(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto between = [&](unsigned least, unsigned most) { return least + random() % (most - least + 1); };
+  Trace trace;
+  trace.name = "blocks";
+  const auto tensor = [&](const char* name, std::uint64_t units, TensorKind kind = TensorKind::transient) {
+    trace.tensors.push_back({name, Bytes{256 * units}, kind, 0});
+    return static_cast<TensorId>(trace.tensors.size() - 1);
+  };
+  const auto operation = [&](const char* name, unsigned us, std::vector<TensorId> reads, TensorId made, bool again) {
+    TraceOperation one;
+    one.name = name;
+    one.duration = std::chrono::microseconds{us};
+    one.reads = std::move(reads);
+    one.writes = {made};
+    one.replayable = again;
+    trace.operations.push_back(std::move(one));
+    return made;
+  };
+  struct Block {
+    TensorId input, wide, active, narrow;
+  };
+  std::vector<Block> blocks;
+  TensorId value = tensor("input", 40, TensorKind::persistent);
+  for (int i = 0; i < count; ++i) {
+    const TensorId wide = operation("wide", between(300, 900), {value}, tensor("wide", 400), true);
+    const TensorId active = operation("active", between(20, 60), {wide}, tensor("active", 400), true);
+    const TensorId narrow = operation("narrow", between(300, 900), {active}, tensor("narrow", 100), true);
+    blocks.push_back({value, wide, active, narrow});
+    value = operation("add", between(10, 20), {narrow, value}, tensor("sum", 100), true);
+  }
+  TensorId gradient = operation("loss", 10, {value}, tensor("gradient", 100), false);
+  for (int i = count; i-- > 0;) {
+    const Block& block = blocks[static_cast<std::size_t>(i)];
+    const auto back = [&](const char* name, unsigned us, TensorId saved, std::uint64_t units) {
+      gradient = operation(name, us, {saved, gradient}, tensor("gradient", units), false);
+    };
+    back("add back", between(10, 30), block.narrow, 100);
+    back("narrow back", between(600, 1800), block.active, 400);
+    back("active back", between(30, 90), block.wide, 400);
+    back("wide back", between(600, 1800), block.input, 100);
+  }
+  return trace;
+}
+
+TEST_CASE("the choices with the best quick ratings are rated closely: quick ratings alone mislead") {
+  const Trace trace = blocks(30, 2);
+  const Liveness live = analyze_liveness(trace, Bytes{256});
+  Machine on = machine();
+  on.alignment = Bytes{256};
+  on.device_budget = Bytes{std::max(live.peak.value / 10, live.largest_bundle.value)};
+  on.h2d = on.d2h = {60'000'000, nanoseconds{0}};
+
+  const Trace plain = planning::without_ways(trace);
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
+  REQUIRE(planning);
+  const planning::ValueHistory history(trace);
+  planning::WayChoice choice(trace, history, *planning);
+  const WaysBack ways = choice.choose({.copy_price = 0.003});
+  WaysOptions options;
+  options.close_work = 10'000;  // of 241 operations
+  planning::WayRating rating(trace, history, on, options);
+  const std::size_t most = options.close_work / trace.operations.size();
+  CHECK(rating.close_left() == most);
+  const nanoseconds quick = rating.quick(ways);
+  CHECK(rating.close(ways, quick) > quick);
+  CHECK(rating.close_left() == most - 1);
+
+  options.close_work = 0;
+  options.planned.work = 2000;
+  options.best.rounds = 1;
+  const Result<PlanWithWays> misled = plan_with_ways(trace, on, {}, options);
+  options.close_work = WaysOptions().close_work;
+  const Result<PlanWithWays> close = plan_with_ways(trace, on, {}, options);
+  REQUIRE(misled);
+  REQUIRE(close);
+  const auto compute = static_cast<double>(compute_of(trace).count());
+  const auto time_of = [&](const PlanWithWays& made) {
+    return static_cast<double>(made.plan.predicted.iteration.count()) / compute;
+  };
+  MESSAGE(time_of(*misled), " of the computation with quick ratings, ", time_of(*close), " with close ones");
+  CHECK(time_of(*close) < 0.9 * time_of(*misled));
+  check_plan(trace, *misled);
+  check_plan(trace, *close);
 }
 
 }  // namespace swapmm::test::refinement_test

@@ -380,6 +380,37 @@ TEST_CASE("a chain is made again as a whole if that is cheaper, and what is ther
   CHECK(choice.prices() == std::vector<double>{0.1});
 }
 
+TEST_CASE("copies of early values may be dearer than those of late ones, or cheaper") {
+  Trace trace;
+  trace.name = "early and late";
+  trace.tensors = {{"early", Bytes{100}, TensorKind::transient, 0},
+                   {"large", Bytes{200}, TensorKind::transient, 0},
+                   {"late", Bytes{100}, TensorKind::transient, 0},
+                   {"large too", Bytes{200}, TensorKind::transient, 0}};
+  trace.operations = {operation("make early", 10, {}, {id(0)}),
+                      operation("large", 500, {}, {id(1)}, false),
+                      operation("use large", 10, {id(1)}, {}, false),
+                      operation("use early", 10, {id(0)}, {}, false),
+                      operation("make late", 10, {}, {id(2)}),
+                      operation("large too", 500, {}, {id(3)}, false),
+                      operation("use large too", 10, {id(3)}, {}, false),
+                      operation("use late", 10, {id(2)}, {}, false)};
+  const Trace plain = planning::without_ways(trace);
+  const Machine on = machine(250);
+  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
+  REQUIRE(planning);
+  const planning::ValueHistory history(trace);
+  planning::WayChoice choice(trace, history, *planning);
+  const Replay early{op(0), op(3)};
+  const Replay late{op(4), op(7)};
+  // A price of p per byte makes a copy of 100 bytes, out and in, cost 100 p; to make the value again costs 10.
+  CHECK(choice.choose({.copy_price = 0.11, .least_away = 0}).replays == std::vector<Replay>{early, late});
+  CHECK(choice.choose({.copy_price = 0.09, .least_away = 0}).replays.empty());
+  // "early" is made at the very beginning: e^tilt times as dear. "late" is made in the middle: as dear as before.
+  CHECK(choice.choose({.copy_price = 0.09, .tilt = 0.2, .least_away = 0}).replays == std::vector<Replay>{early});
+  CHECK(choice.choose({.copy_price = 0.11, .tilt = -0.2, .least_away = 0}).replays == std::vector<Replay>{late});
+}
+
 TEST_CASE("the bound: a value that is made again after it may be lost does not linger before") {
   Trace trace;
   trace.name = "lingering";

@@ -40,6 +40,8 @@ class Adapter:
         self.kept = KeptStorages(self._dead.append)
         self._reserve_step = max(32 << 10, min(1 << 20, self.budget >> 7))
         self._reserved = 0  # the part of the budget that kept storages have
+        if memory.counts_kept:
+            memory.places.kept = self.kept
         self.lock = threading.RLock()
         self.open = True
         self.in_child = False  # of a fork
@@ -316,6 +318,13 @@ class Adapter:
         except BaseException:
             self.kept.release(lambda other: other is kept)
             raise
+        self.memory.places.note()
+
+    def no_longer_kept(self, reason: str) -> None:
+        """What was kept for this reason can be moved again."""
+        self.kept.release(lambda kept: kept.reason == reason)
+        if self.open and not self.in_child:
+            self._reserve()
 
     def _reserve(self) -> None:
         """Takes the bytes of kept storages out of the manager's budget, with one step more for those to come."""
@@ -626,6 +635,8 @@ class Adapter:
             memory.expect(large, places, self._addresses_at + 8 * first)
             if operation.scratch_bytes:
                 memory.clear_scratch(operation.scratch, operation.scratch_bytes)
+                if call.sizes is not None:
+                    memory.places.note(sum(large) + operation.scratch_bytes)
             repeat = Repeat(call, operation.times_again, memory.device) if again and operation.times_again else None
             call.begin(memory, operation.scratch or 0, operation.scratch_bytes)
             stream = memory.enter()

@@ -59,7 +59,7 @@ def _answer_statistics(memory: "CudaMemory") -> None:
         return memory.places.bytes + memory.numbers()["pool_used"]
 
     def most_allocated(_device: Any = None) -> int:
-        return memory.places.peak + memory.numbers()["pool_peak"]
+        return memory.peak()
 
     def reserved(_device: Any = None) -> int:
         return memory.budget
@@ -256,6 +256,10 @@ class CudaMemory(Memory):
     def grow_pool(self, by: int) -> None:
         self.pool_limit += by
         self.library.torch_limit(self.pool_limit)
+
+    def peak(self) -> int:
+        """Not above this: the most of storages and the most of the pool need not be of the same moment."""
+        return min(self.places.peak + int(self.numbers()["pool_peak"]), self.budget)
 
     def numbers(self) -> Dict[str, int]:
         """Bytes beside the manager's."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import os
 import sys
@@ -16,6 +17,7 @@ import torch
 from torch.jit import _builtins  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .. import errors
 from .adapter import Adapter
 from .guard import require_bytes
 from .kept import ATTRIBUTE
@@ -24,6 +26,8 @@ from .operators import copy_storage, has_own_dispatch, nbytes_of, storage_of
 
 #: PyTorch can leave a mode alone while it compiles, since 2.8.
 COMPILES = hasattr(TorchDispatchMode, "ignore_compile_internals")
+_mode_at = torch._C._get_dispatch_mode
+_FAKE, _PROXY = torch._C._TorchDispatchModeKey.FAKE, torch._C._TorchDispatchModeKey.PROXY
 
 
 class Dispatch(TorchDispatchMode):
@@ -36,8 +40,11 @@ class Dispatch(TorchDispatchMode):
         self.adapter = adapter
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if _mode_at(_FAKE) is not None:  # nothing has bytes
+            return function(*args, **(kwargs or {}))
         if has_own_dispatch(types):
-            return NotImplemented
+            # A mode of PyTorch's that stands for the class comes after this one, and the class does nothing then.
+            return function(*args, **(kwargs or {})) if _mode_at(_PROXY) is not None else NotImplemented
         return self.adapter.run(self, function, args, kwargs or {})
 
     @classmethod
@@ -66,6 +73,10 @@ _STORAGE_ARRAYS = ("__getitem__",)
 _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage", "storage", "_typed_storage")
 #: They tell the program the address of the bytes, which it may use until the iteration ends.
 _ADDRESSES = ("data_ptr", "share_memory_", "pin_memory")
+#: They change the bytes, and call the program for each element meanwhile. The other tensors are read.
+_LOOPS = ("apply_", "map_", "map2_")
+#: How TorchScript writes its files: in C++, past the operators.
+_SCRIPT_FILES = ("save", "save_to_buffer", "_save_for_mobile", "_save_to_buffer_for_mobile")
 #: They make something that shares the bytes. PyTorch never moves such a storage again.
 _ARRAYS = ("numpy", "__array__", "__dlpack__")
 
@@ -98,6 +109,8 @@ class Looks:
                 if hasattr(torch.UntypedStorage, name):
                     self._wrap(torch.UntypedStorage, name, prepare, storage_in)
         self._originals[_Tensor, "__reduce_ex__"] = _Tensor.__dict__.get("__reduce_ex__")
+        self._originals[_Tensor, "__copy__"] = _Tensor.__dict__.get("__copy__")
+        _Tensor.__copy__ = self._copying(_Tensor.__reduce_ex__)  # type: ignore[attr-defined]
         _Tensor.__reduce_ex__ = self._reducing(_Tensor.__reduce_ex__)  # type: ignore[method-assign]
 
         for module in (torch.utils.dlpack, torch):
@@ -105,7 +118,18 @@ class Looks:
         for name in ("tensor", "as_tensor", "asarray", "sparse_coo_tensor", "sparse_compressed_tensor", "sparse_csr_tensor",
                      "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor"):
             self._replace_by(torch, name, self._from_list)
-        self._replace_by(_Tensor, "new_tensor", self._from_list)
+        for name in ("new_tensor", "new"):
+            self._replace_by(_Tensor, name, self._from_list)
+        for name in _LOOPS:
+            self._replace_by(_Tensor, name, self._looping)
+        for where in (torch, _Tensor):
+            self._replace_by(where, "tensor_split", self._from_numbers)
+        for where in (torch.random, torch):
+            self._replace(where, "set_rng_state", self._read)
+        for kind in (torch._C.ScriptModule, torch._C.ScriptFunction):
+            for name in _SCRIPT_FILES:
+                if hasattr(kind, name):
+                    self._replace_by(kind, name, self._all_at_once)
         if self.adapter.type == "cpu":
             self._replace(torch.nn.utils.rnn.PackedSequence, "__new__", self._packed)
             self._replace(torch._VF, "_pad_packed_sequence", self._padded, alone=True)
@@ -228,6 +252,55 @@ class Looks:
             return value
         return [self._alone(element, depth - 1) for element in value]
 
+    def _from_numbers(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        """A function that reads its second argument past the operators, if that is a tensor."""
+        name = "tensor_indices_or_sections"
+        if not torch.compiler.is_compiling():
+            if args and isinstance(args[0], _Tensor):
+                args = (args[0].tolist(), *args[1:])
+            elif name in kwargs:
+                args = (kwargs.pop(name).tolist(), *args)
+        return original(tensor, *args, **kwargs)
+
+    def _read(self, tensor: Any) -> None:
+        storage = self._storage(tensor)
+        if storage is not None:
+            self.adapter.hold(storage)
+
+    @contextlib.contextmanager
+    def _kept(self, storages: Iterable[Any], reason: str) -> Iterator[None]:
+        """They have their bytes meanwhile, whatever runs."""
+        adapter = self.adapter
+        with adapter.lock:
+            try:
+                for storage in storages:
+                    adapter.release(storage, reason, until_step=True)
+                yield
+            finally:
+                adapter.no_longer_kept(reason)
+
+    def _looping(self, original: Any, *tensors: Any) -> Any:
+        if self.adapter.in_operator:
+            return original(*tensors)
+        storages = [storage for storage in map(self._storage, tensors) if storage is not None]
+        with self._kept(storages, f"{original.__name__}() changes it"):
+            return original(*tensors)
+
+    def _all_at_once(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        """A function that reads any tensors past the operators: all bytes are there meanwhile, or it is an error."""
+        adapter = self.adapter
+        if adapter.in_operator or not adapter.open:
+            return original(*args, **kwargs)
+        storages = [record.storage() for record in list(adapter.memory.records.values())]
+        try:
+            with self._kept([storage for storage in storages if storage is not None], "torch.jit.save() reads it"):
+                return original(*args, **kwargs)
+        except errors.Error as reason:
+            raise type(reason)(
+                "torch.jit.save() needs the bytes of all tensors at once, and the budget has no room for them: "
+                f"{reason}. Save state_dict(), or call swapmm.torch.off() before"
+            ) from reason
+
     def _packed(self, _class: type, data: Any, batch_sizes: Any = None, *_args: Any, **_kwargs: Any) -> None:
         """PyTorch reads the sizes of batches past the operators. They are on the host."""
         sizes = batch_sizes if batch_sizes is not None or not isinstance(data, (list, tuple)) else data[1]
@@ -268,7 +341,21 @@ class Looks:
     def _array(self, storage: Any, name: str) -> None:
         self.adapter.release(storage, f"the program called {name}()", until_step=False)
 
-    # ---- saving
+    # ---- copying and saving
+
+    def _copying(self, original: Any) -> Any:
+        """copy.copy() makes another tensor of the same storage. It asks __reduce_ex__ otherwise, as saving does."""
+
+        @functools.wraps(copy.copy)
+        def copied(tensor: Any) -> Any:
+            storage = self._storage(tensor)
+            if storage is None or type(tensor) is not _Tensor:
+                return copy._reconstruct(tensor, None, *tensor.__reduce_ex__(4))  # type: ignore[attr-defined]
+            with self.adapter.lock, torch.utils._python_dispatch._disable_current_modes():
+                self.adapter.hold(storage)
+                return copy._reconstruct(tensor, None, *original(tensor, 4))  # type: ignore[attr-defined]
+
+        return copied
 
     def _reducing(self, original: Any) -> Any:
         """torch.save() and pickle: they read storages later than they meet their tensors, and never all of them are

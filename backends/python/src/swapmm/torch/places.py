@@ -11,6 +11,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from .. import _native
+from .kept import KeptStorages
 from .operators import address_of, copy_storage, nbytes_of, resize_storage
 from .requests import Requests, current
 
@@ -46,6 +47,7 @@ class Places:
         self._starts: List[int] = []
         self._records: List[Record] = []  # in the order of their places
         self.bytes = 0  # of all storages that have bytes
+        self.kept: Optional[KeptStorages] = None  # whose bytes count, too
         self.peak = 0
 
     def clear_room(self, place: int, size: int) -> None:
@@ -67,7 +69,12 @@ class Places:
         self._records.insert(at, record)
         record.place = place
         self.bytes += record.bytes
-        self.peak = max(self.peak, self.bytes)
+        self.note()
+
+    def note(self, more: int = 0) -> None:
+        """What is in use now, with so many bytes more, may be the most so far."""
+        kept = self.kept.bytes if self.kept is not None else 0
+        self.peak = max(self.peak, self.bytes + kept + more)
 
     def take(self, record: Record) -> None:
         """The storage has no place any more, and keeps its bytes."""
@@ -270,8 +277,12 @@ class CpuMemory(Memory):
     def close(self) -> None:
         """PyTorch's storages are its own again."""
 
+    def peak(self) -> int:
+        """The most bytes that were in use at once: storages, and work areas of known size."""
+        return self.places.peak
+
     def numbers(self) -> Dict[str, int]:
-        """Bytes of storages with a place, now and at most."""
+        """Bytes of storages with a place, now, and peak()."""
         return {"storages": self.places.bytes, "storages_peak": self.places.peak}
 
     def enter(self) -> None:

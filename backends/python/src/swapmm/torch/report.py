@@ -22,7 +22,8 @@ class Report:
         numbers = adapter.numbers()
         self.device = adapter.type
         self.budget: int = adapter.budget
-        self.peak: int = numbers.device_peak  # of what the manager places, in bytes
+        self.peak: int = adapter.memory.peak()  # bytes in use at once, at most: what the program needs in a large budget
+        self.room_peak: int = numbers.device_peak  # the most that was set aside at once, for results of unknown size, too
         self.kept: Dict[str, int] = adapter.kept.reasons()  # bytes that stay where they are, by reason
         self.host_bytes: int = numbers.host_used
         self.operations: int = adapter.operations
