@@ -39,12 +39,11 @@ std::chrono::nanoseconds relaxed_time(const Trace& trace, const ValueHistory& hi
 
 WayRating::WayRating(const Trace& trace, const ValueHistory& history, const Machine& machine,
                      const WaysOptions& options)
-    : trace_(trace),
-      history_(history),
-      machine_(machine),
-      options_(options),
-      close_left_(
-          std::min(options.close_work / std::max<std::size_t>(trace.operations.size(), 1), options.most_close)) {}
+    : trace_(trace), history_(history), machine_(machine), options_(options) {
+  constexpr std::size_t least = 8;  // a few would prefer the choices that have them
+  close_left_ = std::min(options.close_work / std::max<std::size_t>(trace.operations.size(), 1), options.most_close);
+  if (close_left_ < least) close_left_ = 0;
+}
 
 std::chrono::nanoseconds WayRating::quick(const WaysBack& ways) const {
   return relaxed_time(trace_, history_, ways, machine_, options_.rating);

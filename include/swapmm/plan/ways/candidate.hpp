@@ -35,7 +35,8 @@ class WayRating {
   [[nodiscard]] std::chrono::nanoseconds quick(const WaysBack& ways) const;
   /// Closer to plans, about ten times as slow, and counted. At least `quick`, the quick rating.
   [[nodiscard]] std::chrono::nanoseconds close(const WaysBack& ways, std::chrono::nanoseconds quick);
-  /// How many close ratings are left of WaysOptions::close_work.
+  /// How many close ratings are left of WaysOptions::close_work. None from the beginning if they are too few to
+  /// compare.
   [[nodiscard]] std::size_t close_left() const { return close_left_; }
 
  private:
@@ -43,7 +44,7 @@ class WayRating {
   const ValueHistory& history_;
   const Machine& machine_;
   const WaysOptions& options_;
-  std::size_t close_left_;
+  std::size_t close_left_ = 0;
 };
 
 /// Tries to do with fewer ways: without many in a row at first, then without fewer. Where accept(fewer) is true, it

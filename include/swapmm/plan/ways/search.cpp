@@ -104,24 +104,26 @@ class WaysSearch {
     return {!candidate.is_close, candidate.relaxed};
   }
 
-  /// Which of these candidates has the best rating. The best ones are rated closely, as many as there may be.
-  [[nodiscard]] std::size_t best_of(const std::vector<std::size_t>& some) {
+  /// Which of these candidates has the best rating. The best ones are rated closely, until `left` of all such ratings,
+  /// as a part, are left for later: what has none then cannot be chosen.
+  [[nodiscard]] std::size_t best_of(const std::vector<std::size_t>& some, double left) {
+    const auto kept = static_cast<std::size_t>(left * static_cast<double>(most_close_));
     const auto relaxed = [this](std::size_t i) { return candidates_[i].relaxed; };
     for (;;) {
       const std::size_t best = *std::ranges::min_element(some, {}, relaxed);
       Candidate& candidate = candidates_[best];
       if (candidate.is_close) return best;
-      if (rating_.close_left() == 0 || !go_on()) break;
+      if (rating_.close_left() <= kept || !go_on()) break;
       candidate.relaxed = rating_.close(candidate.ways, candidate.relaxed);
       candidate.is_close = true;
     }
     return *std::ranges::min_element(some, {}, [this](std::size_t i) { return order_of(candidates_[i]); });
   }
 
-  [[nodiscard]] std::size_t best_of(const std::vector<Tried>& tried) {
+  [[nodiscard]] std::size_t best_of(const std::vector<Tried>& tried, double left) {
     std::vector<std::size_t> some;
     for (const Tried& one : tried) some.push_back(one.candidate);
-    const std::size_t best = best_of(some);
+    const std::size_t best = best_of(some, left);
     return static_cast<std::size_t>(std::ranges::find(some, best) - some.begin());
   }
 
@@ -140,13 +142,13 @@ class WaysSearch {
     for (int i = 0; i < options_.prices && (tried.empty() || go_on()); ++i) {
       tried.push_back(look_at_price(least * std::pow(most / least, static_cast<double>(i) / (options_.prices - 1))));
     }
-    std::size_t best = best_of(tried);
+    std::size_t best = best_of(tried, 0.6);
     for (int i = 0; i < options_.refinements && go_on() && tried.size() > 2; ++i) {
       const std::size_t at = best == 0 ? 1 : best == tried.size() - 1 ? best - 1 : best;
       const std::size_t after = i % 2 == 0 ? at : at + 1;  // the new price is between the two before and at it
       const double price = std::sqrt(tried[after - 1].criteria.copy_price * tried[after].criteria.copy_price);
       tried.insert(tried.begin() + static_cast<std::ptrdiff_t>(after), look_at_price(price));
-      best = best_of(tried);
+      best = best_of(tried, 0.4);
     }
     look_at_tilts(tried[best]);
   }
@@ -160,7 +162,7 @@ class WaysSearch {
         tried.push_back(look_at(WayCriteria{.copy_price = factor * flat.criteria.copy_price, .tilt = tilt}));
       }
     }
-    best_criteria_ = tried[best_of(tried)].criteria;
+    best_criteria_ = tried[best_of(tried, 0.2)].criteria;
   }
 
   /// Prices judge each value alone, and a long chain is made from its beginning. Units of operations have checkpoints.
@@ -173,27 +175,27 @@ class WaysSearch {
     });
   }
 
-  [[nodiscard]] const Candidate& best_rated() {
+  [[nodiscard]] Candidate& best_rated() {
     std::vector<std::size_t> all(candidates_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    return candidates_[best_of(all)];
+    return candidates_[best_of(all, 0)];
   }
 
   /// Leaves out ways of the best choice that gain nothing, by quick ratings.
   void leave_out() {
-    WaysBack kept = best_rated().ways;
-    nanoseconds reached = rating_.quick(kept);
+    if (!go_on()) return;
+    Candidate& best = best_rated();
+    nanoseconds reached = rating_.quick(best.ways);
     int tries = 0;
     leave_ways_out(
-        kept, [&] { return tries++ < options_.omissions && go_on(); },
+        best.ways, [&] { return tries++ < options_.omissions && go_on(); },
         [&](const WaysBack& fewer) {
           const nanoseconds rating = rating_.quick(fewer);
           if (rating > reached) return false;
           reached = rating;
-          kept = fewer;
+          best.ways = fewer;  // as good as before
           return true;
         });
-    (void)look_at(std::move(kept));
   }
 
   /// Improves the best choice by plans, and begins the runs with it. Returns false if there is none.
@@ -310,6 +312,7 @@ class WaysSearch {
   std::optional<ValueHistory> other_history_;
   WayChoice choice_;
   WayRating rating_;
+  std::size_t most_close_ = rating_.close_left();
   std::vector<Candidate> candidates_;
   std::optional<WayCriteria> best_criteria_;  // whose choice has the best rating
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
@@ -358,6 +361,11 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   PlanWithWays& made = found->plan;
   for (Coding& coding : made.ways.codings) coding.tensor = program.parts[index(coding.tensor)].tensor;
   if (found->is_other != is_divided) made.ways.pieces = pieces;
+  if (!pieces.empty() && !of_divided) {  // some of the divisions may fit
+    const auto bound = ways_bound(allowed, machine, options.best.bound);
+    Prediction& predicted = made.plan.predicted;
+    predicted.lower_bound = std::min(bound ? *bound : compute_time(allowed), predicted.iteration);
+  }
   return std::move(made);
 }
 

@@ -10,6 +10,7 @@
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 
@@ -174,6 +175,49 @@ TEST_CASE("pieces that operations make one by one are made again one by one") {
   REQUIRE(made->ways.pieces.size() >= 1);
   CHECK(made->ways.replays.size() >= 2);
   CHECK(made->plan.predicted.iteration <= nanoseconds{2120});
+}
+
+TEST_CASE("the bound holds for plans that divide some tensors where dividing all of them does not fit") {
+  const auto program = [](bool last_is_divisible) {
+    Trace trace;
+    trace.name = "some fit";
+    for (const auto& [name, bytes] : {std::pair{"a", 1024}, {"d", 1024}, {"g", 512}, {"b", 1024}, {"c", 1024}}) {
+      trace.tensors.push_back({name, Bytes{static_cast<std::uint64_t>(bytes)}, TensorKind::persistent, 0});
+    }
+    const auto reads = [&](std::vector<TensorId> tensors, bool in_pieces) {
+      TraceOperation operation;
+      operation.name = "reads";
+      operation.duration = nanoseconds{1000};
+      operation.reads = std::move(tensors);
+      operation.in_pieces = in_pieces;
+      trace.operations.push_back(std::move(operation));
+      return op(static_cast<std::uint32_t>(trace.operations.size() - 1));
+    };
+    reads({id(3), id(4)}, last_is_divisible);
+    const OperationId part = reads({id(3)}, last_is_divisible);
+    if (last_is_divisible) trace.ranges.push_back({part, id(3), Bytes{0}, Bytes{100}});
+    for (int i = 0; i < 20; ++i) {
+      for (const std::uint32_t other : {1U, 2U}) {
+        trace.ranges.push_back({reads({id(0), id(other)}, true), id(0), Bytes{0}, Bytes{512}});
+      }
+    }
+    trace.ranges.push_back({reads({id(0)}, true), id(0), Bytes{512}, Bytes{512}});
+    return trace;
+  };
+  Machine on = machine(2048);
+  on.alignment = Bytes{512};
+  on.h2d = on.d2h = {10'000'000, nanoseconds{0}};
+  const Trace all = program(true);
+  const Result<PlanWithWays> of_all = plan_with_ways(all, on);
+  const Result<PlanWithWays> of_some = plan_with_ways(program(false), on);
+  REQUIRE(of_all);
+  REQUIRE(of_some);
+  // What is planned for the program with one tensor less to divide is a plan for this one, too.
+  const Result<WrittenTrace> written = with_ways(all, of_some->ways);
+  REQUIRE(written);
+  REQUIRE(validate(written->trace, of_some->plan).empty());
+  CHECK_FALSE(of_some->ways.pieces.empty());
+  CHECK(of_all->plan.predicted.lower_bound <= of_some->plan.predicted.iteration);
 }
 
 }  // namespace swapmm::test::pieces_test

@@ -250,7 +250,9 @@ TEST_CASE("values that linger do not hide that others are made again at less cos
 /// Blocks of four operations and the way back, as in a transformer: what they make is large, and quickly made.
 Trace blocks(int count, unsigned seed) {
   std::mt19937 random(seed);
-  const auto between = [&](unsigned least, unsigned most) { return least + random() % (most - least + 1); };
+  const auto between = [&](unsigned least, unsigned most) {
+    return least + static_cast<unsigned>(random()) % (most - least + 1);
+  };
   Trace trace;
   trace.name = "blocks";
   const auto tensor = [&](const char* name, std::uint64_t units, TensorKind kind = TensorKind::transient) {

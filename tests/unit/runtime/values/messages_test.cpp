@@ -48,7 +48,7 @@ TEST_CASE("a bundle that is too large lists its tensors and its scratch, the lar
   CHECK(message_of(first) ==
         "operation \"op\" needs 80 bytes on the device at once, the budget is 64 bytes; its largest tensors: "
         "\"large\" (30 bytes), \"middle\" (20 bytes), \"scratch\" (20 bytes), \"small\" (10 bytes). Raise "
-        "Options::device_budget or split the operation");
+        "the device budget or split the operation");
   CHECK(first.tensors() == tensors_by_size);
   const BundleTooLarge::Sizes without{60_bytes, 64_bytes, 32_bytes, 0_bytes};
   const BundleTooLarge second = runtime::bundle_does_not_pack("op", without, tensors_by_no_order);

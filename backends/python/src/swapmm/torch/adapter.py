@@ -8,7 +8,7 @@ import contextlib
 import ctypes
 import threading
 import weakref
-from typing import Any, Deque, Dict, List, Optional, Tuple
+from typing import Any, Deque, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -320,12 +320,6 @@ class Adapter:
             raise
         self.memory.places.note()
 
-    def no_longer_kept(self, reason: str) -> None:
-        """What was kept for this reason can be moved again."""
-        self.kept.release(lambda kept: kept.reason == reason)
-        if self.open and not self.in_child:
-            self._reserve()
-
     def _reserve(self) -> None:
         """Takes the bytes of kept storages out of the manager's budget, with one step more for those to come."""
         step = self._reserve_step
@@ -367,6 +361,35 @@ class Adapter:
             if self.memory.needs_touch(record):
                 self._need_iteration()
                 self._touch(record, _READ, b"look", self._at)
+
+    @contextlib.contextmanager
+    def all_held(self) -> Iterator[None]:
+        """The bytes of all storages are there meanwhile, by one operation. What runs is not the adapter's business. An error,
+        before anything moves, if they do not fit the budget together."""
+        with self.lock:
+            self.sweep()
+            held = [(record, record.storage()) for record in self.memory.records.values()]
+            held = [(record, storage) for record, storage in held if storage is not None]
+            if self.in_child:
+                self._restore_in_child(held)
+            elif held:
+                self._need_iteration()
+                self._finish()
+                self._make_room(len(held))
+                for at, (record, _) in enumerate(held):
+                    self._uses[2 * at], self._uses[2 * at + 1] = record.number, _READ
+                operation = self._operation
+                operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = b"look at all", len(held), 0, 0
+                operation.again = None
+                self._check(self._library.operation_begin(self._manager, self._operation_at))
+                self._running = True
+                for (record, _), place in zip(held, self._addresses):
+                    self._at(record, place)
+            self.in_operator = True
+            try:
+                yield
+            finally:
+                self.in_operator = False
 
     def change(self, storage: Any) -> None:
         """Brings a storage's bytes back, which change now, before the next operator."""

@@ -125,7 +125,7 @@ class Looks:
         for where in (torch, _Tensor):
             self._replace_by(where, "tensor_split", self._from_numbers)
         for where in (torch.random, torch):
-            self._replace(where, "set_rng_state", self._read)
+            self._replace_by(where, "set_rng_state", self._reading)
         for kind in (torch._C.ScriptModule, torch._C.ScriptFunction):
             for name in _SCRIPT_FILES:
                 if hasattr(kind, name):
@@ -252,48 +252,56 @@ class Looks:
             return value
         return [self._alone(element, depth - 1) for element in value]
 
-    def _from_numbers(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    def _from_numbers(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         """A function that reads its second argument past the operators, if that is a tensor."""
         name = "tensor_indices_or_sections"
-        if not torch.compiler.is_compiling():
-            if args and isinstance(args[0], _Tensor):
-                args = (args[0].tolist(), *args[1:])
-            elif name in kwargs:
-                args = (kwargs.pop(name).tolist(), *args)
-        return original(tensor, *args, **kwargs)
+        given = args[1] if len(args) > 1 else kwargs.get(name)
+        if (isinstance(given, _Tensor) and given.dtype is torch.int64 and given.device.type == "cpu"
+                and not torch.compiler.is_compiling()):
+            numbers = given.tolist()
+            if len(args) > 1:
+                args = (args[0], numbers, *args[2:])
+            else:
+                del kwargs[name]
+                kwargs["indices" if isinstance(numbers, list) else "sections"] = numbers
+        return original(*args, **kwargs)
 
-    def _read(self, tensor: Any) -> None:
+    def _reading(self, original: Any, new_state: Any) -> Any:
+        storage = self._storage(new_state)
+        with self.adapter.lock:  # no other thread takes the bytes away meanwhile
+            if storage is not None:
+                self.adapter.hold(storage)
+            return original(new_state)
+
+    def _looping(self, original: Any, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        """It calls the program for each element, which may do anything. So it works on copies in host memory."""
+        others = [value for value in (*args, *kwargs.values()) if isinstance(value, _Tensor)]
         storage = self._storage(tensor)
-        if storage is not None:
+        if storage is None or self.adapter.in_operator or any(value.requires_grad for value in (tensor, *others)):
+            return original(tensor, *args, **kwargs)
+        copy_of = self._copied_out(tensor)
+        try:
+            original(copy_of, *map(self._copied_out, args), **{name: self._copied_out(value) for name, value in kwargs.items()})
+        finally:
+            with self.adapter.lock, torch.utils._python_dispatch._disable_current_modes():
+                self.adapter.change(storage)
+                tensor.copy_(copy_of)
+        return tensor
+
+    def _copied_out(self, value: Any) -> Any:
+        storage = self._storage(value)
+        if storage is None:
+            return value
+        with self.adapter.lock, torch.utils._python_dispatch._disable_current_modes():
             self.adapter.hold(storage)
-
-    @contextlib.contextmanager
-    def _kept(self, storages: Iterable[Any], reason: str) -> Iterator[None]:
-        """They have their bytes meanwhile, whatever runs."""
-        adapter = self.adapter
-        with adapter.lock:
-            try:
-                for storage in storages:
-                    adapter.release(storage, reason, until_step=True)
-                yield
-            finally:
-                adapter.no_longer_kept(reason)
-
-    def _looping(self, original: Any, *tensors: Any) -> Any:
-        if self.adapter.in_operator:
-            return original(*tensors)
-        storages = [storage for storage in map(self._storage, tensors) if storage is not None]
-        with self._kept(storages, f"{original.__name__}() changes it"):
-            return original(*tensors)
+            return value.clone()
 
     def _all_at_once(self, original: Any, *args: Any, **kwargs: Any) -> Any:
         """A function that reads any tensors past the operators: all bytes are there meanwhile, or it is an error."""
-        adapter = self.adapter
-        if adapter.in_operator or not adapter.open:
+        if self.adapter.in_operator or not self.adapter.open:
             return original(*args, **kwargs)
-        storages = [record.storage() for record in list(adapter.memory.records.values())]
         try:
-            with self._kept([storage for storage in storages if storage is not None], "torch.jit.save() reads it"):
+            with self.adapter.all_held():
                 return original(*args, **kwargs)
         except errors.Error as reason:
             raise type(reason)(
