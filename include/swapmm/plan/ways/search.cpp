@@ -335,24 +335,27 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   const Result<DividedTrace> whole = with_pieces(allowed, {});
   if (!whole) return whole.problem();
   const Trace plain_whole = without_ways(whole->trace);
-  if (pieces.empty() && !has_ways(allowed)) {
+  const bool may_divide = !pieces.empty();
+  if (!may_divide && !has_ways(allowed)) {
     Result<Plan> plan = best_planner(options.best).make(plain_whole, machine, limits);
     if (!plan) return plan.problem();
     return PlanWithWays{{}, *std::move(plan)};
   }
-  const Result<DividedTrace> divided = with_pieces(allowed, pieces);
-  if (!divided) return divided.problem();
-  const Trace plain_divided = without_ways(divided->trace);
+  const Problem undivided{"no tensor can be divided"};
+  const Result<DividedTrace> divided = may_divide ? with_pieces(allowed, pieces) : Result<DividedTrace>(undivided);
+  if (may_divide && !divided) return divided.problem();
+  const Trace plain_divided = may_divide ? without_ways(divided->trace) : Trace{};
   // Pieces may need more room, because each begins at a multiple of the alignment, or less.
   const Result<PlanningCase> of_whole = make_planning_case(plain_whole, machine);
-  const Result<PlanningCase> of_divided = make_planning_case(plain_divided, machine);
+  const Result<PlanningCase> of_divided =
+      may_divide ? make_planning_case(plain_divided, machine) : Result<PlanningCase>(undivided);
   if (!of_whole && !of_divided) return of_whole.problem();
   // What writes a part of a tensor updates it if it is not divided, and may not run again then.
   const bool is_divided = of_divided && (!of_whole || !allowed.ranges.empty());
   const DividedTrace& program = is_divided ? *divided : *whole;
   const Result<PlanningCase>& planning = is_divided ? of_divided : of_whole;
   std::optional<OtherDivision> other;
-  if (of_whole && of_divided && !pieces.empty()) {
+  if (of_whole && of_divided) {
     other.emplace(is_divided ? OtherDivision{*whole, *of_whole, false} : OtherDivision{*divided, *of_divided, true});
   }
   WaysSearch search(program, *planning, other ? &*other : nullptr, options, limits);
@@ -361,7 +364,7 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   PlanWithWays& made = found->plan;
   for (Coding& coding : made.ways.codings) coding.tensor = program.parts[index(coding.tensor)].tensor;
   if (found->is_other != is_divided) made.ways.pieces = pieces;
-  if (!pieces.empty() && !of_divided) {  // some of the divisions may fit
+  if (may_divide && !of_divided) {  // some of the divisions may fit
     const auto bound = ways_bound(allowed, machine, options.best.bound);
     Prediction& predicted = made.plan.predicted;
     predicted.lower_bound = std::min(bound ? *bound : compute_time(allowed), predicted.iteration);

@@ -364,20 +364,43 @@ TEST_CASE("the bound by hand: the cheapest values are made again until the copie
   CHECK(bound(400, 10'000'000'000) == nanoseconds{60});
 }
 
+/// Chooses ways for a trace on a machine, which it keeps.
+class Chooser {
+ public:
+  Chooser(Trace trace, const Machine& on)
+      : trace_(std::move(trace)),
+        plain_(planning::without_ways(trace_)),
+        machine_(on),
+        planning_(case_of(plain_, machine_)),
+        history_(trace_),
+        choice_(trace_, history_, planning_) {}
+  Chooser(const Chooser&) = delete;
+  Chooser& operator=(const Chooser&) = delete;
+  planning::WayChoice* operator->() { return &choice_; }
+
+ private:
+  static planning::PlanningCase case_of(const Trace& trace, const Machine& on) {
+    Result<planning::PlanningCase> made = planning::make_planning_case(trace, on);
+    REQUIRE(made);
+    return *std::move(made);
+  }
+
+  Trace trace_;
+  Trace plain_;
+  Machine machine_;
+  planning::PlanningCase planning_;
+  planning::ValueHistory history_;
+  planning::WayChoice choice_;
+};
+
 TEST_CASE("a chain is made again as a whole if that is cheaper, and what is there already is not") {
-  const Trace trace = chain();
-  const Trace plain = planning::without_ways(trace);
-  const Machine on = machine(200);
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
-  REQUIRE(planning);
-  const planning::ValueHistory history(trace);
-  planning::WayChoice choice(trace, history, *planning);
-  CHECK(choice.choose({.copy_price = 0, .least_away = 0}).empty());
+  Chooser choice(chain(), machine(200));
+  CHECK(choice->choose({.copy_price = 0, .least_away = 0}).empty());
   // "b" needs "a", which is needed later anyway, and made again for it. Then it is not there while "use b" runs.
-  CHECK(choice.choose({.copy_price = 0.15, .least_away = 0}).replays ==
+  CHECK(choice->choose({.copy_price = 0.15, .least_away = 0}).replays ==
         std::vector<Replay>{{op(0), op(4)}, {op(1), op(4)}, {op(0), op(5)}});
-  CHECK(choice.choose({.copy_price = 0.15, .least_away = 2}).replays == std::vector<Replay>{{op(0), op(5)}});
-  CHECK(choice.prices() == std::vector<double>{0.1});
+  CHECK(choice->choose({.copy_price = 0.15, .least_away = 2}).replays == std::vector<Replay>{{op(0), op(5)}});
+  CHECK(choice->prices() == std::vector<double>{0.1});
 }
 
 TEST_CASE("copies of early values may be dearer than those of late ones, or cheaper") {
@@ -395,20 +418,15 @@ TEST_CASE("copies of early values may be dearer than those of late ones, or chea
                       operation("large too", 500, {}, {id(3)}, false),
                       operation("use large too", 10, {id(3)}, {}, false),
                       operation("use late", 10, {id(2)}, {}, false)};
-  const Trace plain = planning::without_ways(trace);
-  const Machine on = machine(250);
-  const Result<planning::PlanningCase> planning = planning::make_planning_case(plain, on);
-  REQUIRE(planning);
-  const planning::ValueHistory history(trace);
-  planning::WayChoice choice(trace, history, *planning);
+  Chooser choice(trace, machine(250));
   const Replay early{op(0), op(3)};
   const Replay late{op(4), op(7)};
   // A price of p per byte makes a copy of 100 bytes, out and in, cost 100 p; to make the value again costs 10.
-  CHECK(choice.choose({.copy_price = 0.11, .least_away = 0}).replays == std::vector<Replay>{early, late});
-  CHECK(choice.choose({.copy_price = 0.09, .least_away = 0}).replays.empty());
+  CHECK(choice->choose({.copy_price = 0.11, .least_away = 0}).replays == std::vector<Replay>{early, late});
+  CHECK(choice->choose({.copy_price = 0.09, .least_away = 0}).replays.empty());
   // "early" is made at the very beginning: e^tilt times as dear. "late" is made in the middle: as dear as before.
-  CHECK(choice.choose({.copy_price = 0.09, .tilt = 0.2, .least_away = 0}).replays == std::vector<Replay>{early});
-  CHECK(choice.choose({.copy_price = 0.11, .tilt = -0.2, .least_away = 0}).replays == std::vector<Replay>{late});
+  CHECK(choice->choose({.copy_price = 0.09, .tilt = 0.2, .least_away = 0}).replays == std::vector<Replay>{early});
+  CHECK(choice->choose({.copy_price = 0.11, .tilt = -0.2, .least_away = 0}).replays == std::vector<Replay>{late});
 }
 
 TEST_CASE("the bound: a value that is made again after it may be lost does not linger before") {

@@ -8,7 +8,7 @@ import contextlib
 import ctypes
 import threading
 import weakref
-from typing import Any, Deque, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -287,14 +287,21 @@ class Adapter:
     def _touch(self, record: Record, access: int, name: bytes, work: Any) -> None:
         """An operation that uses one storage. Its work is work(record, place). The next operation ends it: until then the
         value stays, and whatever reads it meanwhile belongs to this operation."""
+        self._touch_all((record,), access, name, work)
+
+    def _touch_all(self, records: Sequence[Record], access: int, name: bytes, work: Any) -> None:
+        """The same for several storages at once."""
         self._finish()
-        operation = self._operation
-        self._uses[0], self._uses[1] = record.number, access
-        operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, 1, 0, 0
+        self._make_room(len(records))
+        operation, fields = self._operation, self._uses
+        for at, record in enumerate(records):
+            fields[2 * at], fields[2 * at + 1] = record.number, access
+        operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, len(records), 0, 0
         operation.again = None
         self._check(self._library.operation_begin(self._manager, self._operation_at))
         try:
-            work(record, self._addresses[0])
+            for record, place in zip(records, self._addresses):
+                work(record, place)
         except BaseException:
             self._library.operation_cancel(self._manager)
             raise
@@ -374,17 +381,7 @@ class Adapter:
                 self._restore_in_child(held)
             elif held:
                 self._need_iteration()
-                self._finish()
-                self._make_room(len(held))
-                for at, (record, _) in enumerate(held):
-                    self._uses[2 * at], self._uses[2 * at + 1] = record.number, _READ
-                operation = self._operation
-                operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = b"look at all", len(held), 0, 0
-                operation.again = None
-                self._check(self._library.operation_begin(self._manager, self._operation_at))
-                self._running = True
-                for (record, _), place in zip(held, self._addresses):
-                    self._at(record, place)
+                self._touch_all([record for record, _ in held], _READ, b"look at all", self._at)
             self.in_operator = True
             try:
                 yield
