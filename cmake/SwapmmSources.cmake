@@ -15,7 +15,7 @@ macro(swapmm_files folder)
 endmacro()
 
 swapmm_files(include/swapmm
-  HEADERS divided error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version
+  HEADERS divided error fwd host_view layout measure_shared_links memory_manager operation options replicas report scheduler shared_links split swapmm tensor version
   SOURCES scheduler)
 swapmm_files(include/swapmm/backend
   HEADERS backend device_choice file_memory file_transfer neighbour
@@ -24,8 +24,8 @@ swapmm_files(include/swapmm/backend/testing
   HEADERS call_site fault_plan fault_state faulty neighbour_memory_of simulated
   SOURCES simulated simulated_instances)
 swapmm_files(include/swapmm/backend/testing/simulated
-  HEADERS body device memory neighbour options pattern random ring shadow step_order touch
-  SOURCES checker device device_steps memory neighbour shadow step_order)
+  HEADERS body device memory neighbour options pattern random ring shadow shared_clock step_order touch
+  SOURCES checker device device_steps memory neighbour shadow shared_clock step_order)
 swapmm_files(include/swapmm/base
   HEADERS bytes error export ids result)
 swapmm_files(include/swapmm/base/text
@@ -128,8 +128,8 @@ swapmm_files(include/swapmm/plan/v2/explain
   HEADERS absences sharing stall_search
   SOURCES absences explainer sharing stall_search)
 swapmm_files(include/swapmm/plan/v2/joint
-  HEADERS device_plans joint_search turns
-  SOURCES device_plans joint_search turns)
+  HEADERS device_plans devices joint_search turns
+  SOURCES device_plans devices joint_search turns)
 swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
@@ -176,11 +176,14 @@ swapmm_files(include/swapmm/runtime/blocks
   SOURCES place_map)
 swapmm_files(include/swapmm/runtime/book
   HEADERS compiled_plan given_plan known_machine plan_case planning_task program_book stopwatch store_key tiered_plan
-  SOURCES compiled_plan given_plan planning_task program_book program_book_budgets program_book_changes program_book_store program_book_times store_key
+  SOURCES compiled_plan given_plan planning_task program_book program_book_budgets program_book_changes program_book_joint program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
   HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
     run_again running_operation session session_state tensor_registry)
+swapmm_files(include/swapmm/runtime/joint
+  HEADERS link_group plan_turns turn_board turn_taker
+  SOURCES link_group shared_links)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start residents role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
@@ -247,7 +250,7 @@ macro(swapmm_public folder)
   endforeach()
 endmacro()
 
-swapmm_public(include/swapmm divided error fwd host_view layout memory_manager operation options replicas report scheduler split swapmm tensor version)
+swapmm_public(include/swapmm divided error fwd host_view layout measure_shared_links memory_manager operation options replicas report scheduler shared_links split swapmm tensor version)
 swapmm_public(include/swapmm/base bytes error export ids result)
 swapmm_public(include/swapmm/codec zero_code zero_format)
 swapmm_public(include/swapmm/ir graph limits liveness profile trace)
@@ -263,7 +266,7 @@ swapmm_public(include/swapmm/interface options report)
 swapmm_public(include/swapmm/replicas chunk_size exchange thread_exchange)
 swapmm_public(include/swapmm/backend backend device_choice file_memory neighbour)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)
-swapmm_public(include/swapmm/backend/testing/simulated neighbour options pattern touch)
+swapmm_public(include/swapmm/backend/testing/simulated neighbour options pattern shared_clock touch)
 list(APPEND SWAPMM_PUBLIC_HEADERS include/swapmm/kernel.h include/swapmm/swapmm.h)
 set(SWAPMM_ILP_PUBLIC_HEADERS include/swapmm/plan/ilp.hpp)
 

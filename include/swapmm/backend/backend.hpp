@@ -284,6 +284,13 @@ concept EncodingBackend =
   return least;
 }
 
+/// A backend whose queues may wait for events of another one of its kind, if `can_wait_for` says so: wait(queue, waits)
+/// takes them. It may be called by the other one's thread; what it tells does not change.
+template <class B>
+concept TurnTakingBackend = Backend<B> && requires(const B& b, const B& other) {
+  { b.can_wait_for(other) } -> std::same_as<bool>;
+};
+
 /// A backend that is told, right before copy_to_device() and copy_to_host(), whose value the copy moves: by the number
 /// that the manager has given the tensor. Copies without it move no value. A value that moves in parts is named once,
 /// before its first part.

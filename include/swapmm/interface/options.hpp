@@ -20,6 +20,8 @@
 
 namespace swapmm {
 
+class SharedLinks;
+
 /// How long the value of a tensor lives.
 enum class Lifetime : std::uint8_t {
   observed,   ///< until the next iteration, unless each observed iteration begins by writing all of it
@@ -61,6 +63,10 @@ struct Options {
   /// is used before the host's, an earlier one before a later one. Allocated when the manager is created, so it may not
   /// be less than the neighbour has. Not with `scrub`. Default: none.
   std::vector<std::shared_ptr<Neighbour>> neighbours{};
+  /// What the manager's device shares with those of other managers on its way to the host: plans are then made for all
+  /// of them together, and their copies take turns. Plans with `file`, `neighbours` or `codec_staging` are not. Default:
+  /// nothing.
+  std::shared_ptr<SharedLinks> shared_links{};
   /// Device memory, in bytes and a part of `device_budget`, through which values with many zeros are encoded on their
   /// way to the host, and decoded on their way back, so that fewer bytes cross the link: see docs/compression.md. One
   /// half for each direction; larger values than that are copied as they are, and so are those for which it does not

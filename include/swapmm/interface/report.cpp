@@ -56,6 +56,10 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     if (report.plans_found != 0) out << "; " << report.plans_found << " found in the store";
     out << '\n';
   }
+  if (report.turns_taken != 0 || report.turns_missed != 0) {
+    out << "  turns    " << report.turns_taken << " copies waited for another device's, " << report.turns_missed
+        << " could not\n";
+  }
   for (const PlanSummary& plan : report.plans) {
     const auto& predicted = plan.predicted;
     const auto stall = predicted.iteration - predicted.compute;
@@ -71,6 +75,7 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
           << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
           << " x the least possible";
     }
+    if (plan.devices > 1) out << "; together with " << plan.devices - 1 << " other devices";
     if (plan.replays != 0) {
       out << "; " << plan.replays << " run again, " << text::time_text(plan.replay_time, milliseconds);
     }

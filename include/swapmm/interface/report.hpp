@@ -34,6 +34,7 @@ struct PlanSummary {
   std::size_t replays = 0;                  ///< operations of one cycle that run again instead of copies
   std::size_t encoded = 0;                  ///< tensors whose values are encoded on their way to the host
   std::chrono::nanoseconds replay_time{0};  ///< what these take, in `predicted.iteration` and `predicted.compute`
+  std::size_t devices = 1;                  ///< planned together, see Options::shared_links
   std::size_t iterations_per_cycle = 1;     ///< more than 1 if different iterations alternate
   Prediction predicted;                     ///< for one cycle
   PlanState state = PlanState::settled;     ///< whether it is followed
@@ -116,6 +117,8 @@ struct Report {
   std::uint64_t queue_waits = 0;           ///< number of waits of one queue for another
   std::uint64_t host_waits = 0;            ///< number of waits of the host for the device
   std::chrono::nanoseconds host_wait_time{0};  ///< time of these waits, by the host's clock
+  std::uint64_t turns_taken = 0;               ///< with Options::shared_links: copies that waited for another device's
+  std::uint64_t turns_missed = 0;              ///< those that did not, because the other one was not queued yet
   std::vector<PlanSummary> plans;              ///< current plans; for each iteration name, the last used or seen first
   std::vector<OnDemandSummary> on_demand;      ///< iteration names that were observed and follow no plan now
   std::uint64_t sampled_rounds = 0;            ///< rounds of plans in which operations and copies were timed

@@ -40,6 +40,17 @@ struct Machine {
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
+/// What the copies of several devices to and from the host share, in bytes per second. 0: they share nothing.
+struct LinkCapacities {
+  std::uint64_t to_devices = 0;    ///< of all copies from the host to devices together
+  std::uint64_t from_devices = 0;  ///< of all copies from devices to the host together
+  std::uint64_t both_ways = 0;     ///< of all of these together
+
+  /// True if copies share nothing.
+  [[nodiscard]] bool empty() const { return to_devices == 0 && from_devices == 0 && both_ways == 0; }
+  friend bool operator==(const LinkCapacities&, const LinkCapacities&) = default;
+};
+
 /// Checks a machine. Budget and bandwidths are above 0; the alignment is from 1 to 2^40 (limits::alignment_bytes);
 /// latencies are not negative; max_allocation, if any, is above 0 and a multiple of the alignment; all sizes and
 /// bandwidths are below 2^62; a copy of the whole budget takes less than 2^62 ns in each direction.

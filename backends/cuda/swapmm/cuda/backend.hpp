@@ -354,6 +354,7 @@ class SWAPMM_EXPORT Backend {
   /// @{
   /// See swapmm::Backend.
   [[nodiscard]] const Capabilities& capabilities() const;
+  [[nodiscard]] bool can_wait_for(const Backend&) const { return true; }  ///< see TurnTakingBackend: of any device
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);
   [[nodiscard]] HostMemory allocate_host(Bytes size, HostKind kind);

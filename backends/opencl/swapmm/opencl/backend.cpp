@@ -157,6 +157,8 @@ cl_context Backend::context() const { return session_->context.get(); }
 cl_device_id Backend::device() const { return session_->device; }
 const Capabilities& Backend::capabilities() const { return session_->capabilities; }
 
+bool Backend::can_wait_for(const Backend& other) const { return context() == other.context(); }
+
 // ---- objects
 
 DeviceMemory Backend::allocate(Bytes size) {

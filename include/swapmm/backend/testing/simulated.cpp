@@ -58,6 +58,11 @@ Backend::Backend(const Options& options) : shared_(std::make_shared<Shared>(opti
 
 const Capabilities& Backend::capabilities() const { return shared_->device.capabilities(); }
 
+bool Backend::can_wait_for(const Backend& other) const {
+  const auto& clock = shared_->device.options().clock;
+  return clock != nullptr && clock == other.shared_->device.options().clock;
+}
+
 DeviceMemory Backend::allocate(Bytes size) {
   const BlockId id = shared_->device.allocate(size);
   return DeviceMemory({std::shared_ptr<Device>(shared_, &shared_->device), id});

@@ -367,6 +367,9 @@ class SWAPMM_EXPORT Backend {
   [[nodiscard]] std::optional<std::chrono::nanoseconds> elapsed(const Event& from, const Event& to);
   /// @}
 
+  /// See TurnTakingBackend: true if both have one SharedClock.
+  [[nodiscard]] bool can_wait_for(const Backend& other) const;
+
   // Optional functions beyond the concept. Callers look for them with `if constexpr (requires ...)`.
 
   /// Tells the checker that the host reads or writes these bytes now, not through a copy.
@@ -403,7 +406,7 @@ class SWAPMM_EXPORT Backend {
 };
 
 static_assert(swapmm::FileBackend<Backend> && swapmm::NeighbourBackend<Backend> && swapmm::EncodingBackend<Backend>);
-static_assert(swapmm::DeviceCopyBackend<Backend>);
+static_assert(swapmm::DeviceCopyBackend<Backend> && swapmm::TurnTakingBackend<Backend>);
 
 }  // namespace swapmm::simulated
 

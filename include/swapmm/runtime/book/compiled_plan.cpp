@@ -315,7 +315,7 @@ class Compiler {
     for (const std::uint32_t c : order_) {
       const Command& command = plan_.commands[c];
       out.steps.push_back({command.kind, static_cast<std::uint32_t>(command.tensor), command.offset, commands_[c].needs,
-                           home_of(c), is_made_again(c)});
+                           home_of(c), is_made_again(c), c});
       ++out.first_step[commands_[c].slot + 1];
       if (command.kind == CommandKind::swap_out) out.swapped_out[index(command.tensor)] = true;
       if (command.kind == CommandKind::swap_in || command.kind == CommandKind::allocate) {

@@ -14,6 +14,7 @@
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/joint/plan_turns.hpp>
 #include <swapmm/runtime/observe/program.hpp>
 #include <swapmm/runtime/order/clock.hpp>
 
@@ -62,6 +63,7 @@ struct Step {
   Needs needs;
   HomeCopy copy;            ///< of a copy
   bool made_again = false;  ///< of a release: an operation that runs again gives the value back
+  std::uint32_t command = 0;  ///< its position in the plan
 };
 
 struct FollowedOperation {
@@ -87,6 +89,8 @@ struct CompiledPlan {
   std::optional<v2::Plan> tiered;
   std::vector<std::optional<Home>> begins_in;  ///< with `tiered`, per role: what has its value when a round begins
   bool tells_homes = false;                    ///< the plan says of each copy from which memory or to which one it is
+  /// If it was made together with plans of other managers.
+  std::shared_ptr<const PlanTurns> turns;
   /// What was observed, if `program` has replays written out; `plan` is for the program with them.
   std::shared_ptr<const Program> without_replays;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -37,7 +38,8 @@ struct PlanCase {
   /// observed.
   std::vector<std::optional<Bytes>> copied{};
 
-  bool checking = false;  ///< the program runs on demand for some rounds, to measure how long that takes
+  bool measured_again = false;  ///< its rounds are timed, to compare a joint plan with it
+  bool checking = false;        ///< the program runs on demand for some rounds, to measure how long that takes
 
   FollowablePtr lost;  ///< the plan that lost the last trial
 
@@ -75,6 +77,7 @@ struct PlanCase {
     copied.clear();
     state = trial ? PlanState::on_trial : PlanState::settled;
     if (!trial) before = nullptr;
+    measured_again = false;
     checking = false;
     times.clear();
     rounds = 0;
@@ -85,6 +88,11 @@ struct PlanCase {
     before = nullptr;
     checking = false;
     rounds = 0;
+  }
+  /// The next plan is made later.
+  void lose_patience() {
+    constexpr std::size_t most = std::size_t{1} << 20U;
+    patience = std::min(2 * patience, most);
   }
   /// Returns to the previous plan, or to on demand if there is none.
   void go_back() {
@@ -146,6 +154,12 @@ struct PlanSet {
                        [&](const Cycle& cycle) { return same_cycle(cycle.members, members); });
   }
 };
+
+/// True if the times differ by more than this part of the predicted one.
+[[nodiscard]] inline bool is_off(std::chrono::nanoseconds seen, std::chrono::nanoseconds predicted, double above) {
+  const auto expected = static_cast<double>(predicted.count());
+  return std::abs(static_cast<double>(seen.count()) - expected) > above * expected;
+}
 
 /// True if `time` is greater than `other` by more than noise, that is, by more than 1 %.
 [[nodiscard]] constexpr bool slower(std::chrono::nanoseconds time, std::chrono::nanoseconds other) {

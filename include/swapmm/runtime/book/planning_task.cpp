@@ -86,12 +86,17 @@ void PlanTask::run_once() {
   }
 }
 
-Result<CompiledPlan> PlanTask::plan_and_adopt() const {
+PlanningOptions PlanTask::within_time() const {
   PlanningOptions options;
   if (time.count() > 0) {
     using Steady = std::chrono::steady_clock;
     options.go_on = [end = Steady::now() + time](const PlanningProgress&) { return Steady::now() < end; };
   }
+  return options;
+}
+
+Result<CompiledPlan> PlanTask::plan_and_adopt() const {
+  const PlanningOptions options = within_time();
   // Works on copies: if memory runs out, the task is unchanged.
   if (given) return adopt_given();
   if (!planner.is_own() && needs_tiers(program, machine)) {
@@ -135,7 +140,11 @@ Result<CompiledPlan> PlanTask::adopt_given() const {
 }
 
 void PlanTask::run() {
-  result = plan_and_adopt();
+  if (question != nullptr) {
+    question->answer(within_time());
+  } else {
+    result = plan_and_adopt();
+  }
   done.store(true, std::memory_order_release);
 }
 

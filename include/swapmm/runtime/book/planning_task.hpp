@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/book/given_plan.hpp>
 #include <swapmm/runtime/book/known_machine.hpp>
+#include <swapmm/runtime/joint/link_group.hpp>
 
 namespace swapmm::runtime {
 
@@ -27,6 +29,7 @@ struct PlanTask {
   bool allows_replays = true;         ///< the plan may run operations again
   std::chrono::milliseconds time{0};  ///< time limit for the planner's search; 0: a fixed number of steps
   std::optional<GivenPlan> given;     ///< to be used instead of the planner's
+  std::shared_ptr<JointQuestion> question{};  ///< the task is to answer this: then it has no result of its own
   std::optional<Result<CompiledPlan>> result;
   std::atomic<bool> taken{false};  ///< a thread is running it, or has run it
   std::atomic<bool> done{false};
@@ -42,6 +45,7 @@ struct PlanTask {
   SWAPMM_TEMPLATE_EXPORT void run_once();
 
  private:
+  [[nodiscard]] PlanningOptions within_time() const;
   [[nodiscard]] Result<CompiledPlan> plan_and_adopt() const;
   [[nodiscard]] Result<CompiledPlan> adopt_given() const;
   [[nodiscard]] std::optional<Result<CompiledPlan>> plan_with_replays(const Machine& one,

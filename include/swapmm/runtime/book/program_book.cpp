@@ -359,7 +359,7 @@ void ProgramBook::install_finished() {
   if (pending_ == nullptr || !pending_->done.load(std::memory_order_acquire)) return;
   const std::string name = pending_->name;
   const bool was_loaded = pending_->given.has_value();
-  install(*pending_);
+  if (pending_->question == nullptr) install(*pending_);
   set_pending(nullptr);
   if (!was_loaded) follow_loaded(name);
 }

@@ -103,6 +103,11 @@ class ProgramBook {
   /// The last observed iteration as a trace, with the durations known now; nothing if there is none.
   [[nodiscard]] std::optional<Trace> trace(std::string_view name) const;
 
+  // ---- managers that share links: program_book_joint.cpp
+
+  /// From now on, plans are made together with those of other managers.
+  SWAPMM_TEMPLATE_EXPORT void join(std::weak_ptr<LinkMember> member) { links_ = std::move(member); }
+
   // ---- budgets: plans for other budgets are kept and reused
 
   /// Allocates what use_budget() needs for any of these budgets, so that use_budget() cannot fail. Plans for other
@@ -283,6 +288,25 @@ class ProgramBook {
                                        const KnownMachine& machine) const;
   void reconsider(Named& programs, PlanCase& plan_case, const KnownMachine& machine);
   void install_again(Named& programs, PlanCase& plan_case, PlanTask& task);
+
+  // Managers that share links.
+  // What this manager has offered for joint plans: the cycle that it repeats.
+  struct JointOffer {
+    std::string name;
+    std::vector<std::uint64_t> members;
+    FollowablePtr plan;  // that was followed then
+    Program program;
+    std::uint64_t number = 0;    // 0: nothing yet
+    std::uint64_t answered = 0;  // the last joint plan that was seen
+  };
+  void plan_jointly(Named& programs, const std::function<KnownMachine()>& now);
+  void offer(Named& programs, const PlanCase& plan_case, const KnownMachine& machine, LinkMember& member);
+  void take_answer(Named& programs, const std::function<KnownMachine()>& now, const LinkMember& member);
+  [[nodiscard]] bool is_measured_beside_others(PlanCase& plan_case) const;
+  void ask_for_all(const Named& programs, LinkMember& member);
+  void judge_jointly(Named& programs, PlanCase& plan_case);
+  void reconsider_jointly(Named& programs, PlanCase& plan_case, const KnownMachine& machine);
+
   PlanSummary summary_of(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] std::optional<OnDemandSummary> on_demand_summary(const Named& programs) const;
 
@@ -304,6 +328,8 @@ class ProgramBook {
   std::uint64_t from_store_ = 0;
   std::uint64_t sampled_rounds_ = 0;
   bool callables_until_end_ = false;  // see set_callables_until_end()
+  std::weak_ptr<LinkMember> links_;
+  JointOffer joint_;
 };
 
 }  // namespace swapmm::runtime

@@ -58,8 +58,10 @@ void ProgramBook::use_budget(PlanBudget budget) noexcept {
 
 void ProgramBook::replan_for_budget(std::string_view name, const std::function<KnownMachine()>& now,
                                     const std::function<bool(const Program&)>& usable) {
-  if (find(name) == nullptr || !named(name).budget_is_new) return;
+  if (find(name) == nullptr) return;
   Named& programs = named(name);
+  plan_jointly(programs, now);
+  if (!programs.budget_is_new) return;
   const KnownMachine machine = now();
   for (std::size_t other = 1; other < programs.sets.size(); ++other) {
     complete_budget(programs, programs.sets[other], machine, usable);

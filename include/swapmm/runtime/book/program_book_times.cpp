@@ -4,7 +4,6 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
@@ -23,12 +22,6 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::size_t measured_rounds = 4;  // before each sample
-constexpr std::size_t most_patience = std::size_t{1} << 20U;
-
-bool off(nanoseconds seen, nanoseconds predicted, double above) {
-  const auto expected = static_cast<double>(predicted.count());
-  return std::abs(static_cast<double>(seen.count()) - expected) > above * expected;
-}
 
 bool has(const PlanCase& plan_case, std::uint64_t sequence) {
   return std::find(plan_case.members.begin(), plan_case.members.end(), sequence) != plan_case.members.end();
@@ -38,8 +31,6 @@ bool has_times(const IterationLog& log) {
   return std::ranges::any_of(log.operations,
                              [](const LogOperation& operation) { return operation.duration.count() != 0; });
 }
-
-void lose_patience(PlanCase& plan_case) { plan_case.patience = std::min(2 * plan_case.patience, most_patience); }
 
 // Whether both plans encode the values of the same tensors on their way to the host.
 bool encode_the_same(const CompiledPlan& a, const CompiledPlan& b) {
@@ -70,7 +61,7 @@ ProgramBook::Measures ProgramBook::measures(std::string_view name) const {
   const auto known = cases(name);
   if (blind_ || known.empty()) return {};
   const PlanCase& next = known.front();  // the case most likely to be used next
-  if (next.state == PlanState::on_trial) return {next.rounds >= rounds_not_counted(), false};
+  if (next.state == PlanState::on_trial || next.measured_again) return {next.rounds >= rounds_not_counted(), false};
   const std::size_t every = options_.sample_every;
   if (every == 0) return {};
   const bool sample = next.rounds + 1 >= every;
@@ -205,6 +196,7 @@ nanoseconds ProgramBook::first_copies(const IterationLog& log, const Link& link)
 void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   if (plan_case.state != PlanState::on_trial || plan_case.checking) return;
   if (plan_case.times.count() < rounds_counted()) return;
+  if (plan_case.plan->turns != nullptr) return judge_jointly(programs, plan_case);
   const nanoseconds took = *plan_case.times.median();
   if (plan_case.before == nullptr) {
     const std::optional<DemandTime> demand = demand_time(programs, plan_case);
@@ -218,7 +210,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   const std::optional<nanoseconds> before = plan_case.before_times.median();
   if (before && slower(took, *before)) return lose(programs, plan_case, took, *before);
   if (before && !slower(*before, took)) {
-    lose_patience(plan_case);
+    plan_case.lose_patience();
   } else {
     plan_case.patience = 1;
   }
@@ -248,7 +240,7 @@ void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds t
   note("iteration \"" + programs.name + "\": the plan by " + plan_case.plan->plan.planner + " takes " +
        text::time_text(took) + " a round, " + (by_plan ? "the plan before it " : "on demand ") +
        text::time_text(before) + ": gone back to that");
-  if (by_plan || plan_case.lost != nullptr) lose_patience(plan_case);  // remaking it gained nothing
+  if (by_plan || plan_case.lost != nullptr) plan_case.lose_patience();  // remaking it gained nothing
   plan_case.go_back();
 }
 
@@ -316,8 +308,8 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
 bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trace, const KnownMachine& machine) const {
   const double above = options_.replan_above;
   const std::optional<nanoseconds> measured = plan_case.times.median();
-  return (measured && off(*measured, plan_case.predicted, above)) ||
-         off(simulated(trace, *plan_case.plan, machine), plan_case.predicted, above);
+  return (measured && is_off(*measured, plan_case.predicted, above)) ||
+         is_off(simulated(trace, *plan_case.plan, machine), plan_case.predicted, above);
 }
 
 std::chrono::milliseconds ProgramBook::time_for_planner() const {
@@ -335,6 +327,7 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const KnownMa
   if (++plan_case.samples < plan_case.patience || pending_ != nullptr) return;
   std::optional<Program> program = refreshed(programs, plan_case);
   if (!program) return;
+  if (plan_case.plan->turns != nullptr) return reconsider_jointly(programs, plan_case, machine);
   if (plan_case.state != PlanState::left && !prediction_is_off(plan_case, program->trace, machine)) return;
   plan_case.samples = 0;
   ++plans_remade_;
@@ -360,7 +353,7 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   Result<CompiledPlan>& result = *task.result;
   if (!result.has_value()) {
     note("iteration \"" + programs.name + "\" is not planned anew: " + result.problem().message);
-    return lose_patience(plan_case);
+    return plan_case.lose_patience();
   }
   const Plan& old = plan_case.plan->plan;
   const bool encodes_others = !encode_the_same(*result, *plan_case.plan);
@@ -371,7 +364,7 @@ void ProgramBook::install_again(Named& programs, PlanCase& plan_case, PlanTask& 
   // What is encoded in vain is slower than the old plan's prediction says.
   if (same || (!encodes_others && present && !slower(present->time, result->plan.predicted.iteration))) {
     plan_case.predicted = expected;
-    return lose_patience(plan_case);
+    return plan_case.lose_patience();
   }
   plan_case.try_out(std::make_shared<const CompiledPlan>(*std::move(result)), compares());
   keep_plan(*plan_case.plan, task.machine);
@@ -386,6 +379,7 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   PlanSummary summary;
   summary.iteration = programs.name;
   summary.planner = known.plan.planner;
+  if (known.turns != nullptr) summary.devices = known.turns->members.size();
   summary.operations = known.observed().trace.operations.size();
   for (std::size_t i = 0; i < known.program.replays.is_replay.size(); ++i) {
     if (!known.program.replays.is_replay[i]) continue;

@@ -33,7 +33,9 @@ class Session {
         state(std::move(backend), options, entrance),
         controller(state, book, options),
         host(state, controller),
-        capture(state, controller) {}
+        capture(state, controller) {
+    if (state.link_member != nullptr) book.join(state.link_member);
+  }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -158,6 +160,8 @@ class Session {
     report.tensors = store.records.alive();
     report.operations = operations;
     controller.summarize(report);
+    report.turns_taken = state.executor.turns().taken();
+    report.turns_missed = state.executor.turns().missed();
     report.swap_ins = store.traffic.swap_ins;
     report.swap_outs = store.traffic.swap_outs;
     report.h2d = store.traffic.h2d;

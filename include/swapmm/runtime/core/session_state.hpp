@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -15,12 +16,15 @@
 #include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/failures.hpp>
 #include <swapmm/runtime/core/kept_operations.hpp>
+#include <swapmm/runtime/joint/link_group.hpp>
+#include <swapmm/runtime/joint/turn_board.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/plan_executor.hpp>
 #include <swapmm/runtime/observe/recorder.hpp>
 #include <swapmm/runtime/values/promises.hpp>
 #include <swapmm/runtime/values/store.hpp>
 #include <swapmm/runtime/views/open_views.hpp>
+#include <swapmm/shared_links.hpp>
 
 namespace swapmm::runtime {
 
@@ -32,7 +36,9 @@ struct SessionState {
         demand(store, entrance.undefined_reads, options.demand_mode == DemandMode::foreseen),
         executor(store, demand, options.run_ahead, entrance.certainly_dead, entrance.callables_until_end),
         recorder(store, entrance.identify_by_producer),
-        failures(store) {}
+        failures(store) {
+    if (options.shared_links != nullptr) share_links(SharedLinksAccess::group(*options.shared_links));
+  }
 
   Store<B> store;
   Demand<B> demand;
@@ -43,7 +49,15 @@ struct SessionState {
   KeptOperations<B> kept;
   OpenViews<B> views;
   std::uint64_t budget_changes = 0;
-  bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
+  std::shared_ptr<LinkMember> link_member;  ///< with Options::shared_links
+  bool in_capture = false;            ///< queued work is captured and does not run yet: see IterationCapture
+
+  void share_links(const std::shared_ptr<LinkGroup>& group) {
+    link_member = std::make_shared<LinkMember>(group);
+    std::shared_ptr<TurnBoard<B>> board = group->board<B>();
+    if (board == nullptr || !board->add(link_member->id(), store.backend)) group->without_turns();
+    if (board != nullptr) executor.turns().join(std::move(board), link_member->id(), in_capture);
+  }
 
   /// The speed that plans are made for if nothing is known, not even after LinkProbe: so slow that a plan moves as
   /// little as it can and begins to move as soon as it can, which is right for any speed.

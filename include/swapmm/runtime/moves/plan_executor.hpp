@@ -16,6 +16,7 @@
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
+#include <swapmm/runtime/joint/turn_taker.hpp>
 #include <swapmm/runtime/moves/drops.hpp>
 #include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/followed_log.hpp>
@@ -47,6 +48,7 @@ class PlanExecutor {
       : store_(store),
         demand_(demand),
         rounds_(store.timeline, run_ahead),
+        turns_(store.backend),
         drops_(store, std::move(certainly_dead), makes_again),
         roles_(store, drops_) {}
   PlanExecutor(const PlanExecutor&) = delete;
@@ -77,6 +79,7 @@ class PlanExecutor {
     fault_.reset();
     auto start = PlanStart<B>(store_, demand_, *plan).run(rounds_.run_ahead());
     std::vector<std::uint8_t> saves_in_a_row(plan->steps.size(), 0);
+    turns_.start(plan->turns.get());
     // Nothing below throws.
     plan_ = std::move(plan);
     roles_.start(plan_->program, std::move(start.roles));
@@ -94,6 +97,7 @@ class PlanExecutor {
   [[nodiscard]] std::exception_ptr stop(Reclaim&& reclaim) {
     const FollowablePtr left = std::exchange(plan_, nullptr);
     if (left == nullptr) return nullptr;
+    turns_.stop();
     std::exception_ptr disorder;
     roles_.stop([&] { disorder = demand_.rebuild_residents(); }, std::forward<Reclaim>(reclaim));
     cursor_ = 0;
@@ -108,7 +112,10 @@ class PlanExecutor {
 
   /// Begins the next round, unless one has begun. Waits for the device only if it is run_ahead rounds behind.
   void ensure_round() {
-    if (!rounds_.begun()) rounds_.begin_round();
+    if (rounds_.begun()) return;
+    rounds_.begin_round();
+    if (turns_.active()) [[unlikely]]
+      turns_.begin_round();
   }
 
   /// Returns whether the plan expects this operation now. Changes nothing.
@@ -266,6 +273,10 @@ class PlanExecutor {
   [[nodiscard]] const Drops<B>& drops() const { return drops_; }
   [[nodiscard]] Drops<B>& drops() { return drops_; }
 
+  /// Turns with copies of other managers.
+  [[nodiscard]] const TurnTaker<B>& turns() const { return turns_; }
+  [[nodiscard]] TurnTaker<B>& turns() { return turns_; }
+
   /// The number of iterations of this round that have ended.
   [[nodiscard]] std::size_t iteration() const { return iteration_; }
 
@@ -328,10 +339,23 @@ class PlanExecutor {
 
   void run_steps(std::uint32_t end) {
     try {
+      if (turns_.active()) [[unlikely]]
+        return run_in_turns(end);
       for (; step_ < end; ++step_) run(plan_->steps[step_], addresses_[step_]);
     } catch (const InternalError& error) {
       fault_ = error;
       throw;
+    }
+  }
+
+  void run_in_turns(std::uint32_t end) {
+    for (; step_ < end; ++step_) {
+      const Step& step = plan_->steps[step_];
+      const bool is_in = step.kind == CommandKind::swap_in;
+      const QueueKind queue = is_in ? in_queue(step.copy.home) : out_queue(step.copy.home);
+      if (is_in || step.kind == CommandKind::swap_out) turns_.before(step_, queue);
+      run(step, addresses_[step_]);
+      turns_.after(step_, queue);
     }
   }
 
@@ -423,6 +447,7 @@ class PlanExecutor {
   Store<B>& store_;
   Demand<B>& demand_;
   RoundClock<B> rounds_;
+  TurnTaker<B> turns_;
   Drops<B> drops_;
   RoleBinding<B> roles_;
 

@@ -56,9 +56,18 @@ Device::Device(const Options& options)
   capabilities_.failures_stick = options.failures_stick;
   capabilities_.copy_engines = options.half_duplex ? 1 : 2;
   conflicts_.reserve(agent_count);
+  if (options_.clock != nullptr) {
+    if (!in_virtual_time()) throw refused("a shared clock needs Order::virtual_time");
+    if (options_.half_duplex) throw refused("half duplex with a shared clock: share the capacity of both ways instead");
+    options_.clock->add(*this);
+  }
   // Tests that let memory run out test the library, so the device allocates its own memory in advance.
   constexpr std::size_t usual_failures = 64;
   for (Queue& queue : queues_) queue.failed.reserve(usual_failures);
+}
+
+Device::~Device() {
+  if (options_.clock != nullptr) options_.clock->remove(*this);
 }
 
 /// Makes room, so that releasing one more memory does not allocate.
@@ -240,14 +249,15 @@ Device::Issue::~Issue() {
 
 void Device::Issue::wait_for(const Point& point) {
   if (!point.recorded) return;
-  if (point.device != &device_) throw refused("a wait for an event of another device");
+  const bool is_own = point.device == &device_;
+  if (!is_own && !device_.is_beside(point.device)) throw refused("a wait for an event of another device");
   start_ = std::max(start_, point.end);
-  clock_.join(point.clock);
-  const Queue& other = device_.queue_of(point.queue);
+  if (is_own) clock_.join(point.clock);  // what another device does is not seen by the checker
+  const Queue& other = point.device->queue_of(point.queue);
   if (point.sequence < other.commands.head() && other.failed.empty()) return;
   Queue& target = device_.queue_of(queue_);
   target.waits.reserve_one();
-  target.waits.push_slot() = {point.queue, point.sequence};
+  target.waits.push_slot() = {point.queue, point.sequence, is_own ? nullptr : point.device};
   ++waits_;
 }
 
@@ -261,6 +271,8 @@ Device::Command& Device::push(Issue& issue, CommandKind kind, std::int64_t start
   command.fails = std::exchange(queue.fail_next, false);
   command.pieces = 1;
   command.piece = 0;
+  command.flowing = 0;
+  command.logged = log_.size() - 1;  // if there is a log
   command.file = nullptr;
   command.neighbour = nullptr;
   command.waits = issue.waits_;
@@ -390,6 +402,7 @@ Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId h
   const std::int64_t duration = copy_duration(speed_of(kind), size.value);
   Command& command = queue_copy(issue, kind, {place, size.value, block, host_offset.value, size.value}, duration);
   command.pieces = order_.pieces(size.value);
+  if (command.neighbour == nullptr) command.flowing = size.value;
   const Point point = point_of(issue);
   // A copy of pageable memory may or may not block the host. Callers must not rely on either.
   const bool may_block = options_.order != Order::virtual_time && options_.order != Order::chosen;
@@ -404,7 +417,9 @@ Point Device::copy_encoded(Issue& issue, CommandKind kind, const Place& place, B
   const auto timed = static_cast<std::uint64_t>(static_cast<double>(size.value) * part);
   const std::int64_t duration = copy_duration(speed_of(kind), timed);
   const CopyEnds ends{place, size.value, host_heap_.block(host.number), 0, zero_worst_case(elements).value};
-  queue_copy(issue, kind, ends, duration).elements = elements;
+  Command& command = queue_copy(issue, kind, ends, duration);
+  command.elements = elements;
+  command.flowing = timed;
   return point_of(issue);
 }
 

@@ -20,6 +20,7 @@
 #include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/backend/testing/simulated/ring.hpp>
 #include <swapmm/backend/testing/simulated/shadow.hpp>
+#include <swapmm/backend/testing/simulated/shared_clock.hpp>
 #include <swapmm/backend/testing/simulated/step_order.hpp>
 #include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/export.hpp>
@@ -47,7 +48,7 @@ class Device {
   explicit Device(const Options& options);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
-  ~Device() = default;  // what is still queued is discarded
+  ~Device();  // what is still queued is discarded
 
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const Capabilities& capabilities() const { return capabilities_; }
@@ -115,7 +116,9 @@ class Device {
 
   // For tests.
   std::uint64_t step(std::uint64_t count);
-  [[nodiscard]] std::chrono::nanoseconds now() const { return std::chrono::nanoseconds{now_}; }
+  [[nodiscard]] std::chrono::nanoseconds now() const {
+    return options_.clock ? options_.clock->now() : std::chrono::nanoseconds{now_};
+  }
   void pass_time(std::chrono::nanoseconds until);
   [[nodiscard]] const Counters& counters() const { return counters_; }
   [[nodiscard]] std::uint64_t trace_hash() const { return hash_; }
@@ -126,6 +129,15 @@ class Device {
     violation_count_ = 0;
   }
   [[nodiscard]] const std::vector<LogEntry>& log() const { return log_; }
+
+  // For the clock that it shares with others, at the clock's time.
+  /// Starts each queue's next command if it can start, and ends what has ended. Returns whether it did anything.
+  bool start_or_end_now();
+  /// When the next of its commands ends whose end is known, or the latest time there is. Adds the copies whose bytes
+  /// are on their way.
+  [[nodiscard]] std::int64_t next_end(std::vector<SharedClock::Flow>& flows);
+  [[nodiscard]] double bytes_left(std::size_t queue) const { return queues_[queue].flight.left; }
+  void pass_bytes(std::size_t queue, double bytes);
 
  private:
   static constexpr std::size_t most_violation_texts = 100;
@@ -141,6 +153,8 @@ class Device {
     std::uint64_t issue = 0;  // position in the order of issue over all queues
     std::int64_t start = 0;
     std::int64_t end = 0;
+    std::uint64_t flowing = 0;  // with a shared clock: bytes that may share capacities
+    std::size_t logged = 0;     // with a shared clock: position in the log
     std::byte* to = nullptr;
     const std::byte* from = nullptr;
     FileMemory* file = nullptr;
@@ -153,10 +167,18 @@ class Device {
   struct WaitPoint {
     QueueKind queue{};
     std::uint64_t sequence = 0;
+    const Device* device = nullptr;  // another one
   };
   struct Failure {
     std::uint64_t sequence = 0;
     std::exception_ptr cause;
+  };
+  // The next command of a queue, once it has started, with a shared clock.
+  struct Flight {
+    bool is_on = false;
+    std::int64_t start = 0;
+    std::int64_t until = 0;  // the end of its time, or of a copy's latency
+    double left = 0;         // bytes of a copy
   };
   struct Queue {
     Ring<Command> commands;
@@ -166,6 +188,8 @@ class Device {
     std::exception_ptr failing;   // set if something failed since the last event
     std::vector<Failure> failed;  // failed events
     std::uint64_t flushed = 0;
+    Flight flight;
+    std::vector<std::int64_t> ends;  // with a shared clock: of all commands so far
     bool delay_next = false;
     bool fail_next = false;
   };
@@ -177,6 +201,12 @@ class Device {
   [[nodiscard]] Queue& queue_of(QueueKind kind) { return queues_[index(kind)]; }
   [[nodiscard]] const Queue& queue_of(QueueKind kind) const { return queues_[index(kind)]; }
   [[nodiscard]] bool in_virtual_time() const { return options_.order == Order::virtual_time; }
+  /// Whether the other device has the same clock.
+  [[nodiscard]] bool is_beside(const Device* other) const {
+    return options_.clock != nullptr && options_.clock->has(other);
+  }
+  [[nodiscard]] bool waited_for(const WaitPoint& point) const;
+  [[nodiscard]] std::int64_t end_of(const Point& point) const;
   [[nodiscard]] Progress done() const;
 
   // device_steps.cpp: running commands

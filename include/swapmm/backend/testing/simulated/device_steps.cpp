@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -111,6 +112,7 @@ void Device::die(std::exception_ptr cause) noexcept {
   dead_ = std::move(cause);
   for (Queue& queue : queues_) {
     queue.failing = nullptr;
+    queue.flight.is_on = false;
     for (; !queue.commands.empty(); queue.commands.pop()) queue.commands.front().body.reset();
     queue.waits.truncate(queue.waits.head());
   }
@@ -125,9 +127,13 @@ bool Device::ready(Queue& queue) {
   if (on_device && options_.needs_flush && !in_virtual_time() && queue.commands.head() >= queue.flushed) return false;
   while (command.waits > 0) {
     const WaitPoint point = queue.waits.front();
-    if (queue_of(point.queue).commands.head() <= point.sequence) return false;
+    if (!waited_for(point)) return false;
     const bool passes_on = !is_of_files(point.queue) && command.kind != CommandKind::read_file;
-    if (!queue.failing && passes_on) queue.failing = failure_of(point.queue, point.sequence);
+    if (!queue.failing && passes_on && point.device == nullptr) {
+      queue.failing = failure_of(point.queue, point.sequence);
+    } else if (!queue.failing && passes_on && is_beside(point.device)) {
+      queue.failing = point.device->failure_of(point.queue, point.sequence);
+    }
     queue.waits.pop();
     --command.waits;
   }
@@ -211,6 +217,15 @@ void Device::end_command(Queue& queue) {
     queue.failing = nullptr;
   }
   command.body.reset();
+  if (options_.clock != nullptr) {
+    const std::int64_t now = options_.clock->now().count();
+    queue.ends.push_back(now);
+    if (options_.log) {
+      log_[command.logged].start = std::chrono::nanoseconds{queue.flight.start};
+      log_[command.logged].end = std::chrono::nanoseconds{now};
+    }
+    queue.flight.is_on = false;
+  }
   queue.commands.pop();
   if (!deferred_.empty()) free_unused();
 }
@@ -224,6 +239,7 @@ std::exception_ptr Device::failure_of(QueueKind queue, std::uint64_t sequence) c
 
 /// Runs one step while the host waits. Returns false if nothing is queued.
 bool Device::step_any() {
+  if (options_.clock != nullptr) return options_.clock->advance(std::numeric_limits<std::int64_t>::max());
   if (in_virtual_time()) return step_earliest();
   Ready ready = ready_queues(true);
   if (!any(ready)) {
@@ -265,6 +281,7 @@ bool Device::step_earliest() {
 
 /// In virtual time: runs everything that has ended by now.
 void Device::run_until_now() {
+  if (options_.clock != nullptr) return options_.clock->settle();
   const auto ends_by_now = [this](Queue& queue) {
     return !queue.commands.empty() && queue.commands.front().end <= now_;
   };
@@ -277,7 +294,7 @@ bool Device::has_ended(const Point& point) {
     throw BackendError(BackendError::Kind::failed, -34, "simulated device: an event of another device");
   }
   if (in_virtual_time()) {
-    if (point.end > now_) return false;
+    if (options_.clock == nullptr && point.end > now_) return false;
     run_until_now();
   }
   return queue_of(point.queue).commands.head() > point.sequence;
@@ -286,18 +303,88 @@ bool Device::has_ended(const Point& point) {
 void Device::run_until_done(const Point& point) {
   Queue& queue = queue_of(point.queue);
   queue.flushed = queue.commands.tail();
-  while (queue.commands.head() <= point.sequence) step_any();
+  while (queue.commands.head() <= point.sequence) {
+    if (step_any() || options_.clock == nullptr) continue;
+    throw BackendError(BackendError::Kind::failed, -30, "simulated device: the host waits for what nothing can start");
+  }
 }
 
 void Device::run_all() {
   for (Queue& queue : queues_) queue.flushed = queue.commands.tail();
-  while (step_any()) {
+  const auto is_done = [this] {
+    return options_.clock != nullptr && std::ranges::all_of(queues_, [](Queue& queue) { return queue.commands.empty(); });
+  };
+  while (!is_done() && step_any()) {
   }
   for (const Queue& queue : queues_) now_ = std::max(now_, queue.end);
 }
 
+// ---- with a clock that is shared with other devices
+
+bool Device::waited_for(const WaitPoint& point) const {
+  if (point.device != nullptr && !is_beside(point.device)) return true;  // it is gone
+  const Device& other = point.device != nullptr ? *point.device : *this;
+  return other.queue_of(point.queue).commands.head() > point.sequence;
+}
+
+std::int64_t Device::end_of(const Point& point) const {
+  return options_.clock != nullptr ? queue_of(point.queue).ends[point.sequence] : point.end;
+}
+
+bool Device::start_or_end_now() {
+  const std::int64_t now = options_.clock->now().count();
+  bool any_moved = false;
+  for (const QueueKind kind : all_queues) {
+    Queue& queue = queue_of(kind);
+    Flight& flight = queue.flight;
+    if (!flight.is_on) {
+      if (!ready(queue)) continue;
+      const Command& command = queue.commands.front();
+      const std::int64_t alone = command.end - command.start;
+      const bool flows = command.flowing != 0;
+      flight = {true, now, now + (flows ? speed_of(command.kind).latency.count() : alone),
+                static_cast<double>(command.flowing)};
+      any_moved = true;
+    }
+    if (flight.until > now || flight.left > 0) continue;
+    const std::uint64_t before = queue.commands.head();
+    while (queue.commands.head() == before) step_queue(kind);
+    any_moved = true;
+  }
+  return any_moved;
+}
+
+std::int64_t Device::next_end(std::vector<SharedClock::Flow>& flows) {
+  const std::int64_t now = options_.clock->now().count();
+  std::int64_t next = std::numeric_limits<std::int64_t>::max();
+  for (const QueueKind kind : all_queues) {
+    Queue& queue = queue_of(kind);
+    if (!queue.flight.is_on) continue;
+    if (queue.flight.until > now) {
+      next = std::min(next, queue.flight.until);
+    } else {
+      const Command& command = queue.commands.front();
+      const bool to_device =
+          command.kind == CommandKind::copy_to_device || command.kind == CommandKind::decode_to_device;
+      flows.push_back({this, index(kind), to_device ? SharedClock::Way::to_device : SharedClock::Way::from_device,
+                       static_cast<double>(speed_of(command.kind).bytes_per_second) * 1e-9, 0});
+    }
+  }
+  return next;
+}
+
+void Device::pass_bytes(std::size_t queue, double bytes) {
+  constexpr double next_to_none = 1e-3;
+  double& left = queues_[queue].flight.left;
+  left = left - bytes < next_to_none ? 0 : left - bytes;
+}
+
 void Device::pass_time(std::chrono::nanoseconds until) {
   if (!in_virtual_time()) return;
+  if (options_.clock != nullptr) {
+    while (options_.clock->now() < until) options_.clock->advance(until.count());
+    return;
+  }
   now_ = std::max(now_, static_cast<std::int64_t>(until.count()));
   run_until_now();
 }
@@ -369,7 +456,7 @@ std::optional<std::chrono::nanoseconds> Device::elapsed(const Point& from, const
     if (!point->recorded || !point->timed || !has_ended(*point)) return std::nullopt;
     if (failure_of(point->queue, point->sequence)) return std::nullopt;
   }
-  return std::chrono::nanoseconds{to.end - from.end};
+  return std::chrono::nanoseconds{end_of(to) - end_of(from)};
 }
 
 std::uint64_t Device::step(std::uint64_t count) {

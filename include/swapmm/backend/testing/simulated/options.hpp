@@ -5,12 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <swapmm/backend/backend.hpp>
+#include <swapmm/backend/testing/simulated/shared_clock.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
 
@@ -73,6 +75,10 @@ struct Options {
   /// when it is queued, and its bytes are not. None: a half.
   std::function<double(Bytes)> encoded_part{};
   bool half_duplex = false;  ///< all copies share one copy engine, in issue order
+
+  /// With other devices on one clock, and copies that share capacities. Only with Order::virtual_time, and not with
+  /// half_duplex. Default: a clock of its own.
+  std::shared_ptr<SharedClock> clock{};
 
   Order order = Order::virtual_time;             ///< decides which queue runs next
   int pct_depth = 2;                             ///< depth for Order::pct

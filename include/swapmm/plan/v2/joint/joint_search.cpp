@@ -38,16 +38,19 @@ struct Choice {
   friend bool operator==(const Choice&, const Choice&) = default;
 };
 
+constexpr std::size_t index_of(Turns::Who who) { return static_cast<std::size_t>(who); }
+
 class JointSearch {
  public:
-  JointSearch(const SpreadCase& all, const PlanningOptions& options, std::chrono::nanoseconds lower_bound)
-      : all_(all), options_(options), lower_bound_(lower_bound), devices_(all) {
+  JointSearch(const SpreadCase& all, const PlanningOptions& options, std::chrono::nanoseconds lower_bound,
+              Turns::Who most)
+      : all_(all), options_(options), lower_bound_(lower_bound), most_(most), devices_(all) {
     for (std::size_t part = 0; part < all.parts.size(); ++part) {
       evenly_.push_back(static_cast<double>(part) / static_cast<double>(all.parts.size() - 1));
     }
   }
 
-  Result<Plan> run() {
+  Result<JointPlan> run() {
     const std::vector<double> speeds = speeds_to_try();
     const auto try_speeds = [&](std::size_t first, std::size_t end) {
       for (std::size_t s = first; s < std::min(end, speeds.size()); ++s) {
@@ -64,8 +67,8 @@ class JointSearch {
     try_speeds(2, speeds.size());
     change_at_random();
     if (!options_.go_on) {
-      predict(all_.trace, *best_);  // what was judged is an estimate
-      if (best_->predicted.iteration > lower_bound_) plan_alone();
+      predict(all_.trace, best_->plan);  // what was judged is an estimate
+      if (best_->plan.predicted.iteration > lower_bound_) plan_alone();
       return finished();
     }
     if (!is_over()) plan_alone();
@@ -75,16 +78,23 @@ class JointSearch {
 
  private:
   /// The best choice, or plans for each device alone with all of the speed if these turn out to be faster.
-  Plan finished() {
-    predict(all_.trace, *best_);
+  JointPlan finished() {
+    predict(all_.trace, best_->plan);
     if (alone_ && !(*alone_ == best_choice_)) {
-      std::optional<Plan> alone = plan_for(*alone_);
-      if (alone) predict(all_.trace, *alone);
-      if (alone && alone->predicted.iteration < best_->predicted.iteration && validate(all_.trace, *alone).empty()) {
-        return *std::move(alone);
+      std::optional<SpreadPlan> alone = plan_for(*alone_);
+      if (alone) predict(all_.trace, alone->plan);
+      if (alone && alone->plan.predicted.iteration < best_->plan.predicted.iteration &&
+          validate(all_.trace, alone->plan).empty()) {
+        return with_parts(*alone_, *std::move(alone));
       }
     }
-    return *std::move(best_);
+    return with_parts(best_choice_, *std::move(best_));
+  }
+
+  [[nodiscard]] JointPlan with_parts(const Choice& choice, SpreadPlan plan) const {
+    JointPlan result{std::move(plan.plan), {}, std::move(plan.origins)};
+    for (std::size_t part = 0; part < parts(); ++part) result.parts.push_back(plan_of(choice, part).plan);
+    return result;
   }
 
   [[nodiscard]] std::size_t parts() const { return all_.parts.size(); }
@@ -185,25 +195,26 @@ class JointSearch {
 
   /// Estimates what the choice takes, and keeps it if it is the best.
   double judge(const Choice& choice) {
-    std::optional<Plan> plan = plan_for(choice);
-    if (!plan) return no_time_yet;
-    const auto merit = std::pair(estimate(*plan), bytes_of(*plan));
+    std::optional<SpreadPlan> candidate = plan_for(choice);
+    if (!candidate) return no_time_yet;
+    const Plan& plan = candidate->plan;
+    const auto merit = std::pair(estimate(plan), bytes_of(plan));
     if (best_ && merit >= merit_) return merit.first;
-    if (const auto violations = validate(all_.trace, *plan); !violations.empty()) {
+    if (const auto violations = validate(all_.trace, plan); !violations.empty()) {
       // Turns may contradict waits for places in stores that devices share.
       if (choice.turns.who == Turns::Who::nobody) {
         problem_ = Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
       }
       return no_time_yet;
     }
-    best_ = std::move(plan);
+    best_ = std::move(candidate);
     best_choice_ = choice;
     merit_ = merit;
     return merit.first;
   }
 
   /// The plan of the choice, without a prediction.
-  [[nodiscard]] std::optional<Plan> plan_for(const Choice& choice) {
+  [[nodiscard]] std::optional<SpreadPlan> plan_for(const Choice& choice) {
     if (!spread_ || spread_of_ != choice.plans) {
       std::vector<const swapmm::Plan*> plans;
       for (std::size_t part = 0; part < parts(); ++part) plans.push_back(&plan_of(choice, part).plan);
@@ -219,7 +230,7 @@ class JointSearch {
     std::vector<const SoloTimes*> solo;
     for (std::size_t part = 0; part < parts(); ++part) solo.push_back(&plan_of(choice, part).solo);
     take_turns(candidate, solo, choice.turns);
-    return std::move(candidate.plan);
+    return candidate;
   }
 
   /// The time of an iteration, nanoseconds, after the first ones. The long run may have to be simulated for hundreds of
@@ -245,13 +256,14 @@ class JointSearch {
 
   /// Turns in several windows, for those choices with the same speed for all that have not had them.
   void try_turns() {
-    if (parts() < 2 || all_.machine.capacities.empty()) return;
+    if (parts() < 2 || all_.machine.capacities.empty() || most_ == Turns::Who::nobody) return;
     const std::size_t first = std::exchange(with_turns_, uniform_.size());
     for (const double overlap : {1.0, 0.0, 0.5, 0.25, 0.75}) {
       for (std::size_t u = first; u < uniform_.size(); ++u) {
         const Choice& choice = uniform_[u].second;
         for (const Turns::Who who : {Turns::Who::all, Turns::Who::later}) {
           if (is_over()) return;
+          if (who > most_) continue;
           Choice with_turns = choice;
           with_turns.turns = {who, merit_.first, overlap, evenly_};
           judge(with_turns);
@@ -284,7 +296,7 @@ class JointSearch {
       }
       case 2: {
         constexpr std::array all{Turns::Who::nobody, Turns::Who::later, Turns::Who::all};
-        choice.turns.who = all[below(all.size())];
+        choice.turns.who = all[below(index_of(most_) + 1)];
         break;
       }
       case 3: choice.turns.overlap = static_cast<double>(below(17)) / 16; break;
@@ -292,6 +304,7 @@ class JointSearch {
       case 5: positions[part] = static_cast<double>(below(4 * parts())) / static_cast<double>(4 * parts() - 1); break;
       default: break;
     }
+    if (most_ != Turns::Who::all) std::ranges::sort(positions);  // devices that come later have later windows
     choice.turns.period = merit_.first * (1 - static_cast<double>(below(4)) / 32);
     return choice;
   }
@@ -314,6 +327,7 @@ class JointSearch {
   const SpreadCase& all_;
   const PlanningOptions& options_;
   const std::chrono::nanoseconds lower_bound_;
+  const Turns::Who most_;
   DevicePlans devices_;
   std::vector<double> evenly_;                      // positions of windows
   std::vector<std::optional<std::size_t>> latest_;  // of each kind: the plan that was made last
@@ -321,7 +335,7 @@ class JointSearch {
   std::size_t with_turns_ = 0;                      // how many of them have been tried with turns
   std::optional<SpreadPlan> spread_;                // of spread_of_, without turns
   std::vector<std::size_t> spread_of_;
-  std::optional<Plan> best_;
+  std::optional<SpreadPlan> best_;
   Choice best_choice_;
   std::optional<Choice> alone_;  // with the plans for each device alone that were searched for longest
   std::pair<double, Bytes> merit_;
@@ -336,7 +350,14 @@ Result<Plan> search_jointly(const Trace& trace, const Machine& machine, const Pl
   const Result<SpreadCase> all = make_spread_case(trace, machine);
   if (!all) return all.problem();
   if (all->parts.size() < 2) return Problem{"only one engine computes"};
-  return JointSearch(*all, options, lower_bound).run();
+  Result<JointPlan> found = search_parts(*all, options, lower_bound, Turns::Who::all);
+  if (!found) return found.problem();
+  return std::move(found->plan);
+}
+
+Result<JointPlan> search_parts(const SpreadCase& all, const PlanningOptions& options,
+                               std::chrono::nanoseconds lower_bound, Turns::Who most) {
+  return JointSearch(all, options, lower_bound, most).run();
 }
 
 }  // namespace swapmm::v2::planning

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/planner.hpp>
+#include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/v2/joint/turns.hpp>
 #include <swapmm/plan/v2/plan.hpp>
+#include <swapmm/plan/v2/spread/spread_plans.hpp>
 
 namespace swapmm::v2::planning {
 
@@ -19,5 +23,17 @@ namespace swapmm::v2::planning {
 /// A Problem if only one engine computes, if engines share tensors or memories, or if stores are full.
 [[nodiscard]] Result<Plan> search_jointly(const Trace& trace, const Machine& machine, const PlanningOptions& options,
                                           std::chrono::nanoseconds lower_bound);
+
+/// A plan for several devices, and what it was put together from.
+struct JointPlan {
+  Plan plan;                           ///< without planner and bound
+  std::vector<swapmm::Plan> parts;     ///< the plans for each device alone
+  std::vector<CommandOrigin> origins;  ///< of each command of `plan`
+};
+
+/// The same for parts that are known. `most`: the most that devices may wait for each other; with Turns::Who::later,
+/// only for those that come before them in `all.parts`.
+[[nodiscard]] Result<JointPlan> search_parts(const SpreadCase& all, const PlanningOptions& options,
+                                             std::chrono::nanoseconds lower_bound, Turns::Who most);
 
 }  // namespace swapmm::v2::planning

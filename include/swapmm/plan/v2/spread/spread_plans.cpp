@@ -207,9 +207,13 @@ class Spreader {
 Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine) {
   Result<std::vector<EnginePart>> parts = engine_parts(trace, machine);
   if (!parts) return parts.problem();
+  return make_spread_case(trace, machine, *std::move(parts));
+}
+
+SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts) {
   std::vector<MemoryId> devices;
-  for (const EnginePart& part : *parts) devices.push_back(part.memory);
-  return SpreadCase{trace, machine, *std::move(parts), find_stores(machine, devices)};
+  for (const EnginePart& part : parts) devices.push_back(part.memory);
+  return {trace, machine, std::move(parts), find_stores(machine, devices)};
 }
 
 swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed) {

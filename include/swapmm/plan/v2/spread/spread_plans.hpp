@@ -26,6 +26,9 @@ struct SpreadCase {
 /// A Problem if engines share tensors or memories.
 [[nodiscard]] Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine);
 
+/// The same for parts that are known.
+[[nodiscard]] SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts);
+
 /// The machine for which a part is planned alone: all other memories are one host, which has a part of its speed.
 [[nodiscard]] swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed);
 

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies that wait for copies of another manager.
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/runtime/joint/turn_board.hpp>
+#include <swapmm/runtime/joint/turn_taker.hpp>
+
+using namespace swapmm;
+using namespace swapmm::runtime;
+using namespace std::chrono_literals;
+using Sim = simulated::Backend;
+
+namespace {
+
+constexpr Bytes size{1000};
+
+simulated::Options on(const std::shared_ptr<simulated::SharedClock>& clock) {
+  simulated::Options options;
+  options.clock = clock;
+  options.log = true;
+  return options;
+}
+
+/// A manager: step 0 of its plan publishes a copy, step 1 waits for that of the other manager.
+class Desk {
+ public:
+  Desk(LinkMemberId member, LinkMemberId other, const std::shared_ptr<simulated::SharedClock>& clock,
+       const std::shared_ptr<TurnBoard<Sim>>& board)
+      : backend(on(clock)),
+        taker(backend),
+        memory_(backend.allocate(size)),
+        host_(backend.allocate_host(size, HostKind::pinned)),
+        place_(backend.address(memory_, Bytes{}, size)),
+        event_(backend.make_event()) {
+    can_wait = board->add(member, backend);
+    taker.join(board, member, pauses);
+    turns.number = 7;
+    turns.members = {member, other};
+    turns.slots = 1;
+    turns.of_step = {{0, 0, 0}, {PlanTurns::none, 0, 1}};
+    turns.waits = {{1, 0}};
+  }
+  void copy(std::uint32_t step) {
+    if (taker.active()) taker.before(step, QueueKind::h2d);
+    backend.copy_to_device(place_, host_, Bytes{}, size, {}, event_);
+    if (taker.active()) taker.after(step, QueueKind::h2d);
+  }
+  void begin_round() {
+    if (taker.active()) taker.begin_round();
+  }
+  /// When the last copy started.
+  [[nodiscard]] std::int64_t last_start() {
+    backend.finish();
+    std::int64_t start = -1;
+    for (const simulated::LogEntry& entry : backend.log()) {
+      if (entry.kind == simulated::CommandKind::copy_to_device) start = entry.start.count();
+    }
+    return start;
+  }
+
+  bool pauses = false;
+  bool can_wait = false;
+  PlanTurns turns;
+  Sim backend;
+  TurnTaker<Sim> taker;
+
+ private:
+  Sim::DeviceMemory memory_;
+  Sim::HostMemory host_;
+  Sim::Address place_;
+  Sim::Event event_;
+};
+
+struct TwoDesks {
+  std::shared_ptr<simulated::SharedClock> clock = std::make_shared<simulated::SharedClock>();
+  std::shared_ptr<TurnBoard<Sim>> board = std::make_shared<TurnBoard<Sim>>();
+  std::optional<Desk> first{std::in_place, 1, 2, clock, board};
+  Desk second{2, 1, clock, board};
+};
+
+}  // namespace
+
+TEST_CASE_FIXTURE(TwoDesks, "a copy waits for the other manager's copy of the same round") {
+  REQUIRE(second.can_wait);
+  first->taker.start(&first->turns);
+  second.taker.start(&second.turns);
+  for (int round = 0; round < 6; ++round) {
+    first->begin_round();
+    first->taker.after(0, QueueKind::h2d);  // an older end, which the next one replaces
+    first->copy(0);
+    second.begin_round();
+    second.copy(1);
+    CHECK(second.last_start() == 2000 * round + 1000);
+  }
+  CHECK(second.taker.taken() == 6);
+  CHECK(second.taker.missed() == 0);
+}
+
+TEST_CASE_FIXTURE(TwoDesks, "what is not there is not waited for") {
+  second.taker.start(&second.turns);
+  first->taker.start(&first->turns);
+  SUBCASE("the other one has not queued it") {
+    first->begin_round();
+    second.begin_round();
+    second.copy(1);
+    first->copy(0);
+  }
+  SUBCASE("the other one has not begun a round") {
+    second.begin_round();
+    second.copy(1);
+  }
+  SUBCASE("the other one follows another plan") {
+    first->turns.number = 8;
+    first->taker.start(&first->turns);
+    first->begin_round();
+    first->copy(0);
+    second.begin_round();
+    second.copy(1);
+  }
+  SUBCASE("the other one has left its plan") {
+    first->begin_round();
+    first->copy(0);
+    first->taker.stop();
+    second.begin_round();
+    second.copy(1);
+  }
+  SUBCASE("the other one is gone") {
+    first->begin_round();
+    first->copy(0);
+    second.begin_round();
+    first.reset();
+    second.copy(1);
+  }
+  CHECK(second.last_start() == 0);
+  CHECK(second.taker.taken() == 0);
+  CHECK(second.taker.missed() == 1);
+}
+
+TEST_CASE_FIXTURE(TwoDesks, "no turns are taken while they pause, or in a plan without turns") {
+  first->taker.start(&first->turns);
+  first->begin_round();
+  first->copy(0);
+  SUBCASE("pause") {
+    second.taker.start(&second.turns);
+    second.pauses = true;
+  }
+  SUBCASE("none") { second.taker.start(nullptr); }
+  CHECK(!second.taker.active());
+  second.begin_round();
+  second.copy(1);
+  CHECK(second.last_start() == 0);
+  CHECK(second.taker.taken() + second.taker.missed() == 0);
+}
+
+TEST_CASE_FIXTURE(TwoDesks, "rounds that belong together stay together, until they drift apart") {
+  first->taker.start(&first->turns);
+  second.taker.start(&second.turns);
+  // The first manager is a round ahead from the second round on, as far as the second one's host can see.
+  first->begin_round();
+  first->copy(0);
+  second.begin_round();
+  second.copy(1);
+  first->begin_round();
+  first->copy(0);
+  for (int round = 0; round < 10; ++round) {
+    first->begin_round();
+    first->copy(0);
+    second.begin_round();
+    second.copy(1);
+    CHECK(second.last_start() == 1000 * (round + 2));  // and not that of the round that was queued last
+  }
+  // After a while in which its latest round was never the one, it is.
+  for (int round = 10; round < 20; ++round) {
+    first->begin_round();
+    first->copy(0);
+    second.begin_round();
+    second.copy(1);
+  }
+  CHECK(second.last_start() == 1000 * 22);
+  CHECK(second.taker.missed() == 0);
+}
+
+TEST_CASE("managers on devices with clocks of their own cannot wait for each other") {
+  const auto board = std::make_shared<TurnBoard<Sim>>();
+  const Desk first(1, 2, std::make_shared<simulated::SharedClock>(), board);
+  const Desk second(2, 1, std::make_shared<simulated::SharedClock>(), board);
+  CHECK(first.can_wait);
+  CHECK(!second.can_wait);
+}
