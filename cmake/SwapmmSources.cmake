@@ -56,7 +56,7 @@ swapmm_files(include/swapmm/formats/v2
   HEADERS machine_fields machine_json plan_json plan_target profile_events profile_svg
   SOURCES machine_json plan_json plan_target plan_writer profile_events profile_svg)
 swapmm_files(include/swapmm/interface
-  HEADERS options report
+  HEADERS options report shared_links
   SOURCES report)
 swapmm_files(include/swapmm/ir
   HEADERS graph limits liveness profile trace
@@ -262,7 +262,7 @@ swapmm_public(include/swapmm/plan
   validate ways)
 swapmm_public(include/swapmm/plan/split split)
 swapmm_public(include/swapmm/plan/v2 bound explain machine plan planners predicted_profile simulate transition validate ways)
-swapmm_public(include/swapmm/interface options report)
+swapmm_public(include/swapmm/interface options report shared_links)
 swapmm_public(include/swapmm/replicas chunk_size exchange thread_exchange)
 swapmm_public(include/swapmm/backend backend device_choice file_memory neighbour)
 swapmm_public(include/swapmm/backend/testing call_site fault_plan faulty simulated)

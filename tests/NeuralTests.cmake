@@ -108,7 +108,7 @@ left=$(ls -A); rm -rf $folder; echo status $status, files: $left; [[ $status == 
   set(pictures ${CMAKE_CURRENT_BINARY_DIR}/few_pictures)
   add_test(NAME neural.few_pictures COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/neural/few_pictures.py ${pictures} 128 16)
   set(replicas_small $<TARGET_FILE:fashion_mnist> --device opencl --batch 32 --epochs 1)
-  add_test(NAME neural.demo_two_devices COMMAND ${replicas_small} --replicas 2 --chunk 3)
+  add_test(NAME neural.demo_two_devices COMMAND ${replicas_small} --replicas 2 --chunk 3 --budget 50% --share-links 1GB/s)
   add_test(NAME neural.demo_one_device COMMAND ${replicas_small} --replicas 2 --budget 50% --planner belady)
   set(demos neural.demo_two_devices neural.demo_one_device)
   if(TARGET swapmm::mpi AND MPIEXEC_EXECUTABLE)

@@ -56,8 +56,8 @@ else()
 endif()
 set_tests_properties(opencl.zero_codec_files PROPERTIES LABELS opencl TIMEOUT 300 SKIP_REGULAR_EXPRESSION "^skipped: ")
 # Two devices in one context: one is the other's neighbour. Other tests of neighbours have one device that is its own.
-add_test(NAME opencl.two_devices COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp,*/opencl/neighbour_test.cpp
-  "--test-case=neighbours:*,*neighbour*")
+add_test(NAME opencl.two_devices COMMAND swapmm_opencl_tests --source-file=*/opencl/conformance_test.cpp,*/opencl/joint_plans_test.cpp,*/opencl/neighbour_test.cpp
+  "--test-case=neighbours:*,*neighbour*,joint plans:*")
 set_tests_properties(opencl.two_devices PROPERTIES FAIL_REGULAR_EXPRESSION "test cases: +0 "
   ENVIRONMENT "POCL_DEVICES=pthread pthread;SWAPMM_DEVICE=0" LABELS opencl TIMEOUT 300)
 

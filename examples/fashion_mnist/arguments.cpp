@@ -16,7 +16,7 @@ namespace fashion {
 const std::string_view usage =
     "fashion_mnist [--budget SIZE [--codec SIZE]] [--ways WAYS] [--link SPEED] [--epochs N] [--batch N]\n"
     "              [--pieces N|choose] [--device NAME] [--convolutions NAME] [--planner NAME] [--report FILE]\n"
-    "fashion_mnist --replicas N [--chunk N] [--budget SIZE] [--epochs N] [--batch N] [--device NAME] ...\n"
+    "fashion_mnist --replicas N [--chunk N] [--share-links HOW] [--budget SIZE] [--epochs N] [--batch N] ...\n"
     "  --budget   compare this budget with none, instead of 100 %, 50 %, 25 % of the peak of live bytes and the\n"
     "             smallest that works: a part of the peak (25%) or a size (64MiB, 64MB, 1GiB, ...)\n"
     "  --codec    values with many zeros are encoded on their way to the host, through so much of the budget: a part\n"
@@ -40,7 +40,9 @@ const std::string_view usage =
     "             same name; the gradients are added up on the host. Compares with one device that does the same. "
     "Under\n"
     "             mpirun, so many in each process (1), and --replicas may be left out. --budget is that of a device\n"
-    "  --chunk    layers whose gradients are added up together; default: the number is searched for\n";
+    "  --chunk    layers whose gradients are added up together; default: the number is searched for\n"
+    "  --share-links  replicas plan together, as the way to the host is shared: measured, or a speed of all copies\n"
+    "             together (12GB/s)\n";
 
 namespace {
 
@@ -78,13 +80,13 @@ Budget budget(std::string_view name, std::string_view text) {
   return {0, swapmm::Bytes{static_cast<std::uint64_t>(value * known->second)}};
 }
 
-std::uint64_t link(std::string_view text) {
+std::uint64_t speed(std::string_view name, std::string_view text) {
   constexpr std::string_view wanted = "a speed (500MB/s, 1GB/s, 1.5GiB/s, ...)";
-  if (!text.ends_with("/s") || text.find('%') != std::string_view::npos) refuse("--link", wanted, text);
+  if (!text.ends_with("/s") || text.find('%') != std::string_view::npos) refuse(name, wanted, text);
   try {
-    return budget("--link", text.substr(0, text.size() - 2)).bytes.value;
+    return budget(name, text.substr(0, text.size() - 2)).bytes.value;
   } catch (const std::invalid_argument&) {
-    refuse("--link", wanted, text);
+    refuse(name, wanted, text);
   }
 }
 
@@ -122,9 +124,9 @@ Arguments parse(std::span<char* const> words) {
       result.help = true;
       return result;
     }
-    constexpr std::array<std::string_view, 13> known{
+    constexpr std::array<std::string_view, 14> known{
         "--budget", "--codec",        "--ways",    "--link",   "--epochs",   "--batch", "--pieces",
-        "--device", "--convolutions", "--planner", "--report", "--replicas", "--chunk"};
+        "--device", "--convolutions", "--planner", "--report", "--replicas", "--chunk", "--share-links"};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       throw std::invalid_argument("there is no option " + std::string(name));
     }
@@ -138,7 +140,7 @@ Arguments parse(std::span<char* const> words) {
       if (value != "swap" && value != "swap,recompute") refuse(name, "swap or swap,recompute", value);
       result.recompute = value != "swap";
     }
-    if (name == "--link") result.link = link(value);
+    if (name == "--link") result.link = speed(name, value);
     if (name == "--epochs") result.epochs = number(name, value, 1000);
     if (name == "--batch") {
       result.batch = number(name, value, 2048);
@@ -154,10 +156,14 @@ Arguments parse(std::span<char* const> words) {
     if (name == "--report") result.report = value;
     if (name == "--replicas") result.replicas = number(name, value, 64);
     if (name == "--chunk") result.chunk = number(name, value, 7);
+    if (name == "--share-links") result.share_links = value == "measured" ? 0 : speed(name, value);
     constexpr std::array<std::string_view, 5> one_device{"--pieces", "--report", "--codec", "--ways", "--link"};
     if (std::find(one_device.begin(), one_device.end(), name) != one_device.end()) result.with_replicas = false;
   }
   if (result.replicas != 0) check_replicas(result);
+  if (result.share_links && result.replicas < 2) {
+    throw std::invalid_argument("--share-links needs --replicas, at least 2 in a process");
+  }
   if (result.pieces && !result.budget) throw std::invalid_argument("--pieces needs --budget");
   if (result.recompute && result.pieces) throw std::invalid_argument("--ways swap,recompute does not go with --pieces");
   if (result.recompute && !result.planner.empty() && result.planner != "best") {

@@ -34,6 +34,9 @@ struct Arguments {
   std::uint64_t link = 0;    ///< bytes per second that plans take both links for; 0: as observed
   std::size_t replicas = 0;  ///< in this process; 0: the demo without replicas, or one under mpirun
   std::size_t chunk = 0;     ///< layers per chunk of their gradients; 0: it is searched for
+  /// What all copies of replicas on devices of their own share, bytes per second; 0: it is measured; none: replicas
+  /// plan alone.
+  std::optional<std::uint64_t> share_links;
   std::string device;        ///< see neural::on_device()
   std::string convolutions;  ///< "gemm" or "cudnn"; empty: as the device's library is
   std::string planner;       ///< empty: swapmm's own

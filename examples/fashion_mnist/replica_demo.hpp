@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/measure_shared_links.hpp>
 #include <swapmm/replicas.hpp>
 #include <swapmm/swapmm.hpp>
 
@@ -52,7 +53,8 @@ class ReplicaDemo {
   /// True if the weights of all replicas are those of one device.
   [[nodiscard]] bool run() {
     Curriculum curriculum(data_.train, settings_.batch, arguments_.epochs);
-    ReplicaTraining<Math> training(maths_, settings_, {first(), budgets()}, scheduler(), options(), curriculum);
+    const std::shared_ptr<swapmm::SharedLinks> links = shared_links();
+    ReplicaTraining<Math> training(maths_, settings_, {first(), budgets(), links}, scheduler(), options(), curriculum);
     say_ << settings_.pieces << " replicas in " << processes() << " processes, " << settings_.batch / settings_.pieces
          << " images each; budget of each replica here:";
     for (const swapmm::Bytes budget : budgets_) say_ << ' ' << budget.value / 1'000'000 << " MB";
@@ -79,6 +81,19 @@ class ReplicaDemo {
     options.layers_per_chunk = arguments_.chunk;
     options.exchange = exchange_;
     return options;
+  }
+
+  [[nodiscard]] std::shared_ptr<swapmm::SharedLinks> shared_links() const {
+    if (!arguments_.share_links) return nullptr;
+    swapmm::LinkCapacities capacities{.both_ways = *arguments_.share_links};
+    if (capacities.empty()) {
+      std::vector<typename Math::Backend> devices;
+      for (Math* const math : maths_) devices.push_back(math->backend());
+      capacities = swapmm::measure_shared_links(std::span(devices), swapmm::Bytes{8U << 20U});
+    }
+    say_ << "bytes per second that the devices share: " << capacities.to_devices << " to them, "
+         << capacities.from_devices << " from them, " << capacities.both_ways << " both ways (0: nothing)\n";
+    return capacities.empty() ? nullptr : std::make_shared<swapmm::SharedLinks>(capacities);
   }
 
   // Of one device with all parts: more than any replica, or one device in turn, can ever have.
@@ -133,6 +148,13 @@ class ReplicaDemo {
         say_ << ' ' << one.layers << " (" << std::setprecision(1) << step.count() << " ms)";
       }
       say_ << '\n';
+    }
+    for (std::size_t i = 0; arguments_.share_links && i < training.size(); ++i) {
+      const swapmm::Report report = training.manager(i).report();
+      std::size_t devices = 1;
+      for (const swapmm::PlanSummary& plan : report.plans) devices = std::max(devices, plan.devices);
+      say_ << "replica " << first() + i << ": plans for " << devices << " devices, " << report.turns_taken
+           << " copies waited for another device's\n";
     }
     say_ << "test accuracy " << std::setprecision(1) << 100 * accuracy(training.network(0), data_.test) << " %\n";
   }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -23,8 +24,9 @@ namespace fashion {
 
 /// Where replicas learn.
 struct ReplicaPlaces {
-  std::size_t first = 0;               ///< number of the first one here, among those of all processes
-  std::vector<swapmm::Bytes> budgets;  ///< of each one here
+  std::size_t first = 0;                                ///< number of the first one here, among those of all processes
+  std::vector<swapmm::Bytes> budgets;                   ///< of each one here
+  std::shared_ptr<swapmm::SharedLinks> shared_links{};  ///< that these have in common; null: they plan alone
 };
 
 /// The replicas of this process. Settings::pieces is the number of those of all processes.
@@ -38,8 +40,7 @@ class ReplicaTraining {
       : places_(std::move(places)), curriculum_(curriculum) {
     std::vector<swapmm::MemoryManager<Backend>*> managers;
     for (std::size_t i = 0; i < maths.size(); ++i) {
-      managers.push_back(&managers_.emplace_back(
-          maths[i]->backend(), swapmm::Options{.device_budget = places_.budgets[i]}, swapmm::Scheduler(scheduler)));
+      managers.push_back(&managers_.emplace_back(maths[i]->backend(), options_of(i), swapmm::Scheduler(scheduler)));
       networks_.emplace_back(*maths[i], managers_.back(), settings);
     }
     options.layers = networks_.front().layers();
@@ -87,6 +88,13 @@ class ReplicaTraining {
   [[nodiscard]] const swapmm::Replicas<float, Backend>& replicas() const { return *replicas_; }
 
  private:
+  [[nodiscard]] swapmm::Options options_of(std::size_t replica) const {
+    swapmm::Options options;
+    options.device_budget = places_.budgets[replica];
+    options.shared_links = places_.shared_links;
+    return options;
+  }
+
   ReplicaPlaces places_;
   Curriculum& curriculum_;
   std::deque<swapmm::MemoryManager<Backend>> managers_;  // neither moves

@@ -35,6 +35,7 @@ struct Liveness;
 struct Profile;
 struct Link;
 struct Machine;
+struct LinkCapacities;
 struct Plan;
 
 // the facade
@@ -48,6 +49,7 @@ struct HostViewOptions;
 struct HostViewTraffic;
 class PlanningJob;
 class Scheduler;
+class SharedLinks;
 class Shape;
 struct Scratch;
 template <Backend B>

@@ -132,6 +132,28 @@ typedef struct swapmm_file swapmm_file;
 /// Gives a file back. Managers that use it keep it for as long as they need it. Null is allowed.
 SWAPMM_C_EXPORT void swapmm_file_destroy(swapmm_file* file);
 
+/// Memory of another device that holds values of tensors: swapmm_opencl_neighbour(), swapmm_cuda_neighbour() and
+/// swapmm_simulated_neighbour().
+typedef struct swapmm_neighbour swapmm_neighbour;
+
+/// Gives a neighbour back. Managers that use it keep it for as long as they need it. Null is allowed.
+SWAPMM_C_EXPORT void swapmm_neighbour_destroy(swapmm_neighbour* neighbour);
+
+/// What the devices of several managers share on their way to the host. Managers with the same one plan together.
+typedef struct swapmm_shared_links swapmm_shared_links;
+
+/// Makes one from the bytes per second of all copies to devices together, of those from devices, and of all of them; 0:
+/// they share nothing. ::SWAPMM_USAGE_ERROR if all are 0.
+SWAPMM_C_EXPORT swapmm_status swapmm_shared_links_create(uint64_t to_devices, uint64_t from_devices, uint64_t both_ways,
+                                                         swapmm_shared_links** links);
+/// Measures them on backends of one kind, which have no manager yet: copies of each alone, and of all at once. Takes a
+/// tenth of a second or so; meanwhile it uses twice `piece` bytes of device memory and of page-locked host memory for
+/// each. `links` is null after that if the devices share nothing.
+SWAPMM_C_EXPORT swapmm_status swapmm_shared_links_measure(const swapmm_backend* const* backends, uint64_t count,
+                                                          uint64_t piece, swapmm_shared_links** links);
+/// Gives it back. Managers that use it keep it for as long as they need it. Null is allowed.
+SWAPMM_C_EXPORT void swapmm_shared_links_destroy(swapmm_shared_links* links);
+
 /// Options for one manager. swapmm_options_init() sets the defaults. docs/options.md describes them at length.
 typedef struct swapmm_options {
   uint64_t struct_size;       ///< set by swapmm_options_init()
@@ -157,6 +179,11 @@ typedef struct swapmm_options {
   /// needs one; it may be the file of the constants. One manager uses a file that is written.
   swapmm_file* file;
   uint64_t file_staging;  ///< of host memory, through which values pass on their way to and from the file
+  /// For values that do not fit on the device: used before the host's memory, an earlier one before a later one. Taken
+  /// when the manager is made. May be null if neighbour_count is 0.
+  swapmm_neighbour* const* neighbours;
+  uint64_t neighbour_count;           ///< number of neighbours
+  swapmm_shared_links* shared_links;  ///< that the device shares with those of other managers; null: none
 } swapmm_options;
 
 /// Sets all options to their defaults. `struct_size` is `sizeof(swapmm_options)`.
@@ -171,6 +198,11 @@ SWAPMM_C_EXPORT void swapmm_manager_destroy(swapmm_manager* manager);
 
 /// Changes the device budget, outside operations and iterations. Waits for all queued work.
 SWAPMM_C_EXPORT swapmm_status swapmm_manager_set_budget(swapmm_manager* manager, uint64_t bytes);
+/// Changes the bytes that the manager takes of one of its neighbours, outside operations and iterations. For less,
+/// values move to other memories first; the neighbour has its memory back when the call returns. Waits for all queued
+/// work. ::SWAPMM_OUT_OF_MEMORY if there is no room for them: all is then as before.
+SWAPMM_C_EXPORT swapmm_status swapmm_manager_set_neighbour_budget(swapmm_manager* manager,
+                                                                  const swapmm_neighbour* neighbour, uint64_t bytes);
 /// Waits until everything queued so far has ended.
 SWAPMM_C_EXPORT swapmm_status swapmm_manager_synchronize(swapmm_manager* manager);
 
@@ -362,6 +394,8 @@ SWAPMM_C_EXPORT swapmm_status swapmm_simulated_options_init(swapmm_simulated_opt
 /// Makes a simulated device. `options` may be null.
 SWAPMM_C_EXPORT swapmm_status swapmm_simulated_create(const swapmm_simulated_options* options,
                                                       swapmm_backend** backend);
+/// Makes a neighbour with that much memory for simulated devices.
+SWAPMM_C_EXPORT swapmm_status swapmm_simulated_neighbour(uint64_t bytes, swapmm_neighbour** neighbour);
 /// Queues a kernel of the running operation, for a manager on a simulated device. The kernel takes `nanoseconds` of
 /// virtual time. Later, and on a thread that uses the manager, it calls `run(argument)`, which accesses the operation's
 /// tensors as they are declared, and must not call the manager. If `run` returns anything but 0, the kernel fails. With

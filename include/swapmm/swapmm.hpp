@@ -12,5 +12,6 @@
 #include <swapmm/options.hpp>
 #include <swapmm/report.hpp>
 #include <swapmm/scheduler.hpp>
+#include <swapmm/shared_links.hpp>
 #include <swapmm/tensor.hpp>
 #include <swapmm/version.hpp>

@@ -25,10 +25,11 @@ static_assert(all_defined<swapmm::Result<int>, swapmm::Problem, swapmm::Error, s
                           swapmm::OutOfMemory>);
 static_assert(all_defined<swapmm::TensorId, swapmm::OperationId, swapmm::CommandId, swapmm::Access, swapmm::TensorKind,
                           swapmm::Trace, swapmm::Graph, swapmm::Liveness, swapmm::Profile, swapmm::Link,
-                          swapmm::Machine, swapmm::Plan>);
-static_assert(all_defined<swapmm::Lifetime, swapmm::DemandMode, swapmm::Planning, swapmm::Options,
-                          swapmm::SchedulerOptions, swapmm::Report, swapmm::HostViewOptions, swapmm::HostViewTraffic,
-                          swapmm::Division, swapmm::PlanningJob, swapmm::Scheduler, swapmm::Shape, swapmm::Scratch>);
+                          swapmm::Machine, swapmm::LinkCapacities, swapmm::Plan>);
+static_assert(
+    all_defined<swapmm::Lifetime, swapmm::DemandMode, swapmm::Planning, swapmm::Options, swapmm::SchedulerOptions,
+                swapmm::Report, swapmm::HostViewOptions, swapmm::HostViewTraffic, swapmm::Division, swapmm::PlanningJob,
+                swapmm::Scheduler, swapmm::SharedLinks, swapmm::Shape, swapmm::Scratch>);
 static_assert(all_defined<swapmm::TensorRef<B>, swapmm::PendingDownload<B>, swapmm::View<float, B>,
                           swapmm::HostView<float, B>, swapmm::Tensor<float, B>, swapmm::Accesses<B, 1>,
                           swapmm::AccessesWithSlices<B>, swapmm::DividedTensor<float, B>, swapmm::DividedView<float, B>,

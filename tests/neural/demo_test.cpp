@@ -130,6 +130,12 @@ TEST_CASE("the demo's other options") {
   CHECK(!parse({"--ways", "swap"}).recompute);
   CHECK(parse({"--link", "1.5GB/s"}).link == 1'500'000'000);
   CHECK(parse({"--link", "2MiB/s"}).link == 2U << 20U);
+  CHECK(parse({"--replicas", "2", "--share-links", "3GB/s"}).share_links == 3'000'000'000);
+  CHECK(parse({"--replicas", "2", "--share-links", "measured"}).share_links == 0);
+  CHECK(!parse({"--replicas", "2"}).share_links);
+  CHECK(refusal({"--share-links", "measured"}) == "--share-links needs --replicas, at least 2 in a process");
+  CHECK(refusal({"--replicas", "2", "--share-links", "fast"}) ==
+        "--share-links takes a speed (500MB/s, 1GB/s, 1.5GiB/s, ...), not \"fast\"");
   CHECK(parse({"--replicas", "3", "--chunk", "2"}).replicas == 3);
   CHECK(parse({"--replicas", "3", "--chunk", "2"}).chunk == 2);
   CHECK(parse({}).replicas == 0);

@@ -84,8 +84,9 @@ class SideRun {
                     const auto to = op[results_[i]];
                     op.queue().launch("forward", program_.forward, {Touch::read(a), Touch::read(b), Touch::write(to)},
                                       [=] {
-                      for (std::size_t k = 0; k < to.size(); ++k) to[k] = 3U * a[k] + 5U * b[k] + Number(k);
-                    });
+                                        for (std::size_t k = 0; k < to.size(); ++k)
+                                          to[k] = 3U * a[k] + 5U * b[k] + Number(k);
+                                      });
                   });
     }
     for (std::size_t i = program_.layers; i-- > 0;) {

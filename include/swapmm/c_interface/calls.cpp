@@ -75,6 +75,36 @@ void swapmm_backend_destroy(swapmm_backend* backend) { delete backend; }
 
 void swapmm_file_destroy(swapmm_file* file) { delete file; }
 
+void swapmm_neighbour_destroy(swapmm_neighbour* neighbour) { delete neighbour; }
+
+// ---- shared links
+
+swapmm_status swapmm_shared_links_create(uint64_t to_devices, uint64_t from_devices, uint64_t both_ways,
+                                         swapmm_shared_links** links) {
+  return guarded([&] {
+    swapmm_shared_links*& made = required(links, "the pointer to the shared links");
+    made = nullptr;
+    const swapmm::LinkCapacities capacities{to_devices, from_devices, both_ways};
+    made = new swapmm_shared_links{std::make_shared<swapmm::SharedLinks>(capacities)};
+  });
+}
+
+swapmm_status swapmm_shared_links_measure(const swapmm_backend* const* backends, uint64_t count, uint64_t piece,
+                                          swapmm_shared_links** links) {
+  return guarded([&] {
+    swapmm_shared_links*& made = required(links, "the pointer to the shared links");
+    made = nullptr;
+    if (count == 0) throw swapmm::UsageError("swapmm_shared_links_measure() needs backends");
+    if (piece == 0) throw swapmm::UsageError("swapmm_shared_links_measure() needs pieces of at least a byte");
+    const std::span all(&required(backends, "the array of backends"), size_of(count));
+    const swapmm::LinkCapacities capacities =
+        required(all.front(), "swapmm_backend").measure_shared_links(all, Bytes{piece});
+    if (!capacities.empty()) made = new swapmm_shared_links{std::make_shared<swapmm::SharedLinks>(capacities)};
+  });
+}
+
+void swapmm_shared_links_destroy(swapmm_shared_links* links) { delete links; }
+
 // ---- managers
 
 swapmm_status swapmm_options_init(swapmm_options* options, uint64_t struct_size) {
@@ -100,6 +130,13 @@ void swapmm_manager_destroy(swapmm_manager* manager) { delete manager; }
 swapmm_status swapmm_manager_set_budget(swapmm_manager* manager, uint64_t bytes) {
   return between_operations(manager, "swapmm_manager_set_budget()",
                             [&](swapmm_manager& open) { open.set_budget(Bytes{bytes}); });
+}
+
+swapmm_status swapmm_manager_set_neighbour_budget(swapmm_manager* manager, const swapmm_neighbour* neighbour,
+                                                  uint64_t bytes) {
+  return between_operations(manager, "swapmm_manager_set_neighbour_budget()", [&](swapmm_manager& open) {
+    open.set_neighbour_budget(*required(neighbour, "swapmm_neighbour").memory, Bytes{bytes});
+  });
 }
 
 swapmm_status swapmm_manager_synchronize(swapmm_manager* manager) {

@@ -11,11 +11,14 @@
 
 #include <swapmm/swapmm.h>
 #include <swapmm/backend/file_memory.hpp>
+#include <swapmm/backend/neighbour.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/c_interface/options.hpp>
 #include <swapmm/interface/options.hpp>
 #include <swapmm/interface/report.hpp>
+#include <swapmm/interface/shared_links.hpp>
+#include <swapmm/plan/machine.hpp>
 #include <swapmm/scheduler.hpp>
 
 // What the opaque types of the C interface are: objects that hide the backend's type. ManagerOn and BackendOn implement
@@ -52,6 +55,14 @@ struct swapmm_file {
   std::shared_ptr<swapmm::FileMemory> memory;
 };
 
+struct swapmm_neighbour {
+  std::shared_ptr<swapmm::Neighbour> memory;
+};
+
+struct swapmm_shared_links {
+  std::shared_ptr<swapmm::SharedLinks> links;
+};
+
 struct swapmm_manager {
   swapmm_manager() = default;
   swapmm_manager(const swapmm_manager&) = delete;
@@ -84,6 +95,7 @@ struct swapmm_manager {
   }
 
   virtual void set_budget(swapmm::Bytes bytes) = 0;
+  virtual void set_neighbour_budget(const swapmm::Neighbour& neighbour, swapmm::Bytes bytes) = 0;
   virtual void synchronize() = 0;
   [[nodiscard]] virtual swapmm::Report report() = 0;
   /// Without plans, and what the scheduler knows.
@@ -101,6 +113,9 @@ struct swapmm_backend {
 
   [[nodiscard]] virtual std::unique_ptr<swapmm_manager> make_manager(
       const swapmm::c_interface::ManagerOptions& options) const = 0;
+  /// What the devices of backends of one type share, this one among them. Throws UsageError if they are of several.
+  [[nodiscard]] virtual swapmm::LinkCapacities measure_shared_links(std::span<const swapmm_backend* const> backends,
+                                                                    swapmm::Bytes piece) const = 0;
   /// An address that only backends of one type return.
   [[nodiscard]] virtual const void* type() const noexcept = 0;
 };

@@ -20,6 +20,7 @@
 #include <swapmm/c_interface/handles.hpp>
 #include <swapmm/c_interface/operation_checks.hpp>
 #include <swapmm/c_interface/tensor_table.hpp>
+#include <swapmm/measure_shared_links.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/make_core.hpp>
 #include <swapmm/runtime/core/run_again.hpp>
@@ -181,6 +182,9 @@ class ManagerOn : public swapmm_manager {
     if (running_) throw operation_has_not_ended(name_, call);
   }
   void set_budget(Bytes bytes) override { runtime::set_budget(*core_, bytes); }
+  void set_neighbour_budget(const Neighbour& neighbour, Bytes bytes) override {
+    core_->set_neighbour_budget(neighbour, bytes);
+  }
   void synchronize() override { core_->synchronize(); }
   [[nodiscard]] Report report() override { return core_->report(); }
   [[nodiscard]] const Report& count() override {
@@ -404,6 +408,13 @@ class BackendOn final : public swapmm_backend {
 
   [[nodiscard]] std::unique_ptr<swapmm_manager> make_manager(const ManagerOptions& options) const override {
     return std::make_unique<Manager>(backend_, options);
+  }
+  [[nodiscard]] LinkCapacities measure_shared_links(std::span<const swapmm_backend* const> backends,
+                                                    Bytes piece) const override {
+    if constexpr (NamedCopyBackend<B>) throw UsageError("custom devices copy values of tensors, and nothing besides");
+    std::vector<B> all;
+    for (const swapmm_backend* const backend : backends) all.push_back(of(backend, "the first one's kind"));
+    return swapmm::measure_shared_links(std::span(all), piece);
   }
   [[nodiscard]] const void* type() const noexcept override { return type_of_all(); }
 

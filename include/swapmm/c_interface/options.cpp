@@ -83,6 +83,9 @@ swapmm_options default_options() {
       .codec_staging = manager.codec_staging.value,
       .file = nullptr,
       .file_staging = manager.file_staging.value,
+      .neighbours = nullptr,
+      .neighbour_count = 0,
+      .shared_links = nullptr,
   };
 }
 
@@ -101,6 +104,13 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.options.codec_staging = Bytes{given.codec_staging};
   if (given.file != nullptr) read.options.file = given.file->memory;
   read.options.file_staging = Bytes{given.file_staging};
+  for (std::uint64_t i = 0; i < given.neighbour_count; ++i) {
+    const swapmm_neighbour* const neighbour = given.neighbours == nullptr ? nullptr : given.neighbours[i];
+    if (neighbour == nullptr)
+      throw UsageError("swapmm_options::neighbours has " + std::to_string(i) + ", which is null");
+    read.options.neighbours.push_back(neighbour->memory);
+  }
+  if (given.shared_links != nullptr) read.options.shared_links = given.shared_links->links;
   read.options.queue_depth = static_cast<std::size_t>(given.queue_depth);
   read.options.run_ahead = static_cast<std::size_t>(given.run_ahead);
   read.options.demand_mode = demand_mode_of(given.demand_mode);

@@ -50,6 +50,7 @@ void append_plan(std::string& line, const PlanSummary& plan) {
   append_field(line, "planner", std::string_view(plan.planner));
   append_field(line, "state", name_of(plan.state));
   append_field(line, "operations", plan.operations);
+  append_field(line, "devices", plan.devices);
   append_field(line, "iterations_per_cycle", plan.iterations_per_cycle);
   append_field(line, "replays", plan.replays);
   append_field(line, "replay_ns", plan.replay_time);
@@ -83,6 +84,10 @@ void append_numbers(std::string& line, const Report& report) {
   append_field(line, "host_used", report.host_used);
   append_field(line, "host_peak", report.host_peak);
   append_field(line, "pinned_used", report.pinned_used);
+  append_field(line, "neighbours_budget", report.neighbours_budget);
+  append_field(line, "neighbours_used", report.neighbours_used);
+  append_field(line, "neighbours_read", report.neighbours_read);
+  append_field(line, "neighbours_written", report.neighbours_written);
   append_field(line, "tensors", report.tensors);
   append_field(line, "operations", report.operations);
   append_field(line, "operations_followed", report.operations_followed);
@@ -105,6 +110,8 @@ void append_numbers(std::string& line, const Report& report) {
   append_field(line, "queue_waits", report.queue_waits);
   append_field(line, "host_waits", report.host_waits);
   append_field(line, "host_wait_time_ns", report.host_wait_time);
+  append_field(line, "turns_taken", report.turns_taken);
+  append_field(line, "turns_missed", report.turns_missed);
   append_field(line, "sampled_rounds", report.sampled_rounds);
   append_field(line, "plans_remade", report.plans_remade);
 }

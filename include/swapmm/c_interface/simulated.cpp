@@ -109,6 +109,14 @@ swapmm_status swapmm_simulated_create(const swapmm_simulated_options* options, s
                                        [&] { return swapmm::simulated::Backend(read_simulated_options(options)); });
 }
 
+swapmm_status swapmm_simulated_neighbour(uint64_t bytes, swapmm_neighbour** neighbour) {
+  return guarded([&] {
+    swapmm_neighbour*& made = required(neighbour, "the pointer to the neighbour");
+    made = nullptr;
+    made = new swapmm_neighbour{swapmm::simulated::neighbour(swapmm::Bytes{bytes})};
+  });
+}
+
 swapmm_status swapmm_simulated_violations(const swapmm_backend* backend, uint64_t* count) {
   return guarded([&] {
     required(count, "the pointer to the count") =

@@ -64,8 +64,8 @@ struct Options {
   /// be less than the neighbour has. Not with `scrub`. Default: none.
   std::vector<std::shared_ptr<Neighbour>> neighbours{};
   /// What the manager's device shares with those of other managers on its way to the host: plans are then made for all
-  /// of them together, and their copies take turns. Plans with `file`, `neighbours` or `codec_staging` are not. Default:
-  /// nothing.
+  /// of them together, and their copies take turns. Plans with `file`, `neighbours` or `codec_staging` are not.
+  /// Default: nothing.
   std::shared_ptr<SharedLinks> shared_links{};
   /// Device memory, in bytes and a part of `device_budget`, through which values with many zeros are encoded on their
   /// way to the host, and decoded on their way back, so that fewer bytes cross the link: see docs/compression.md. One

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include <swapmm/ir/liveness.hpp>
@@ -54,7 +53,7 @@ const std::vector<DeviceInstance> instances = {
     {Programs::steps, 20, 10, 8, 2, 1, Root::one_each_way, 1},
 };
 
-constexpr std::uint64_t link_bytes_per_second = 15'754'000'000;
+constexpr double link_bytes_per_second = 15.754e9;
 constexpr Bytes alignment{256};
 
 const char* to_string(Programs programs) {
@@ -85,14 +84,6 @@ Trace program_of(const DeviceInstance& instance, std::uint32_t device) {
   return {};
 }
 
-std::vector<Trace> programs_of(const DeviceInstance& instance) {
-  std::vector<Trace> programs;
-  for (std::uint32_t d = 0; d < instance.devices; ++d) programs.push_back(program_of(instance, d));
-  return programs;
-}
-
-std::string device_name(std::uint32_t device) { return "gpu" + std::to_string(device); }
-
 }  // namespace
 
 const std::vector<DeviceInstance>& device_instances() { return instances; }
@@ -106,61 +97,21 @@ std::string name_of(const DeviceInstance& instance) {
   return name;
 }
 
-Trace trace_of(const DeviceInstance& instance) {
-  Trace all;
-  all.name = name_of(instance);
-  // Part of its program that an operation has before it, device, position.
-  std::vector<std::tuple<double, std::uint32_t, std::uint32_t>> turns;
-  const std::vector<Trace> programs = programs_of(instance);
-  std::vector<std::uint32_t> first_tensor;
-  for (std::uint32_t d = 0; d < programs.size(); ++d) {
-    all.engines.push_back(device_name(d));
-    first_tensor.push_back(static_cast<std::uint32_t>(all.tensors.size()));
-    for (const TraceTensor& tensor : programs[d].tensors) all.tensors.push_back(tensor);
-    const auto count = static_cast<double>(programs[d].operations.size());
-    for (std::uint32_t i = 0; i < programs[d].operations.size(); ++i) turns.emplace_back(i / count, d, i);
+std::vector<v2::planning::DeviceProgram> programs_of(const DeviceInstance& instance) {
+  std::vector<v2::planning::DeviceProgram> programs;
+  for (std::uint32_t d = 0; d < instance.devices; ++d) {
+    Trace trace = program_of(instance, d);
+    const Bytes budget = std::max(part_of(peak_of(trace), 1 / instance.oversubscribed),
+                                  analyze_liveness(trace, alignment).largest_bundle);
+    programs.push_back({std::move(trace), machine_with(budget, link_bytes_per_second)});
   }
-  std::ranges::sort(turns);
-  for (const auto& [part, device, position] : turns) {
-    TraceOperation operation = programs[device].operations[position];
-    operation.engine = device;
-    for (auto* list : {&operation.reads, &operation.writes, &operation.updates}) {
-      for (TensorId& tensor : *list) tensor = id_at<TensorId>(first_tensor[device] + index(tensor));
-    }
-    all.operations.push_back(std::move(operation));
-  }
-  return all;
+  return programs;
 }
 
-v2::Machine machine_of(const DeviceInstance& instance) {
-  v2::Machine machine;
-  machine.name = std::to_string(instance.devices) + " devices";
+LinkCapacities capacities_of(const DeviceInstance& instance) {
   const auto capacity = static_cast<std::uint64_t>(instance.capacity * link_bytes_per_second);
-  if (instance.root == Root::one_for_both) {
-    machine.capacities.push_back({"root", capacity});
-  } else {
-    machine.capacities.push_back({"in", capacity});
-    machine.capacities.push_back({"out", capacity});
-  }
-  const v2::MemoryId host{instance.devices};
-  const std::vector<Trace> programs = programs_of(instance);
-  for (std::uint32_t d = 0; d < instance.devices; ++d) {
-    const Bytes budget = std::max(part_of(peak_of(programs[d]), 1 / instance.oversubscribed),
-                                  analyze_liveness(programs[d], alignment).largest_bundle);
-    const std::string name = device_name(d);
-    const v2::MemoryId memory{d};
-    machine.memories.push_back({name, budget, alignment, std::nullopt});
-    machine.engines.push_back({name, memory});
-    const auto add_link = [&](const std::string& link, v2::MemoryId from, v2::MemoryId to, std::uint32_t shared) {
-      machine.links.push_back(
-          {link, from, to, link_bytes_per_second, std::chrono::nanoseconds{0}, std::nullopt, {v2::CapacityId{shared}}});
-    };
-    add_link("host-" + name, host, memory, 0);
-    add_link(name + "-host", memory, host, instance.root == Root::one_for_both ? 0 : 1);
-  }
-  machine.memories.push_back({"host", std::nullopt, Bytes{1}, std::nullopt});
-  machine.host = host;
-  return machine;
+  if (instance.root == Root::one_for_both) return {.both_ways = capacity};
+  return {.to_devices = capacity, .from_devices = capacity};
 }
 
 }  // namespace swapmm::bench

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <swapmm/ir/trace.hpp>
-#include <swapmm/plan/v2/machine.hpp>
+#include <swapmm/plan/machine.hpp>
+#include <swapmm/plan/v2/joint/devices.hpp>
 
 namespace swapmm::bench {
 
@@ -40,9 +40,9 @@ struct DeviceInstance {
 /// Drawn before the planner for them was written.
 [[nodiscard]] const std::vector<DeviceInstance>& device_instances();
 [[nodiscard]] std::string name_of(const DeviceInstance& instance);
-/// The programs of all devices in one trace. Operations of different devices take turns, by their part of the program.
-[[nodiscard]] Trace trace_of(const DeviceInstance& instance);
-/// Devices with links of 15.754 GB/s each way to a host without limit.
-[[nodiscard]] v2::Machine machine_of(const DeviceInstance& instance);
+/// What each device runs, and with links of 15.754 GB/s each way.
+[[nodiscard]] std::vector<v2::planning::DeviceProgram> programs_of(const DeviceInstance& instance);
+/// What the links share.
+[[nodiscard]] LinkCapacities capacities_of(const DeviceInstance& instance);
 
 }  // namespace swapmm::bench

@@ -76,8 +76,9 @@ Report run_devices(const Settings& settings) {
   Ratios over_bound;
   for (const DeviceInstance& instance : chosen) {
     progress.step(name_of(instance));
-    const Trace trace = trace_of(instance);
-    const v2::Machine machine = machine_of(instance);
+    const v2::planning::Devices devices(programs_of(instance), capacities_of(instance));
+    const Trace& trace = devices.trace();
+    const v2::Machine& machine = devices.machine();
     const double alone = independent(trace, machine, 1, limit);
     const double shares = independent(trace, machine, 1.0 / instance.devices, limit);
     const double start = processor_seconds();

@@ -34,6 +34,7 @@ constexpr Part parts[] = {
     {"steps", "small training steps, for which the integer program proves the best plan (10 s)", run_steps},
     {"harvest", "spare memory of neighbours before the host (3 s)", run_harvest},
     {"devices", "36 instances with two to eight devices behind one link (10 s)", run_devices},
+    {"managers", "the same on managers of simulated devices on one clock (3 s)", run_managers},
     {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
     {"ways", "copies, operations that run again, both, and all ways back (10 s)", run_ways},
     {"pieces", "whole tensors, and tensors that may be divided (30 s)", run_pieces},

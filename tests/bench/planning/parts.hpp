@@ -24,6 +24,8 @@ namespace swapmm::bench {
 [[nodiscard]] Report run_harvest(const Settings& settings);
 /// Two to eight devices behind one link: one plan for all, against plans for each of them.
 [[nodiscard]] Report run_devices(const Settings& settings);
+/// The same on managers: simulated devices on one clock, with plans of their own, and with one plan for all.
+[[nodiscard]] Report run_managers(const Settings& settings);
 /// Instances with a near memory and a disk: time over the bound.
 [[nodiscard]] Report run_memories(const Settings& settings);
 /// Traces x budgets x bandwidths: copies alone, operations that run again alone, both, and all ways.

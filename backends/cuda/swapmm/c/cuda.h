@@ -23,6 +23,9 @@ SWAPMM_C_EXPORT swapmm_status swapmm_cuda_create_on_stream(int32_t device, void*
 /// devices if none or more than one matches.
 SWAPMM_C_EXPORT swapmm_status swapmm_cuda_pick(const char* wanted, swapmm_backend** backend);
 
+/// Makes a neighbour of up to `bytes` on the device with that number: see swapmm_options::neighbours.
+SWAPMM_C_EXPORT swapmm_status swapmm_cuda_neighbour(int32_t device, uint64_t bytes, swapmm_neighbour** neighbour);
+
 /// The number of a backend's device in the API's order.
 SWAPMM_C_EXPORT swapmm_status swapmm_cuda_device(const swapmm_backend* backend, int32_t* device);
 

@@ -8,6 +8,7 @@
 #include <swapmm/c_interface/failure.hpp>
 #include <swapmm/c_interface/manager_on.hpp>
 #include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/neighbour.hpp>
 
 namespace swapmm::c_interface {
 namespace {
@@ -39,6 +40,17 @@ swapmm_status swapmm_opencl_pick(const char* wanted, swapmm_backend** backend) {
     const std::string which = wanted == nullptr ? swapmm::device_from_environment() : std::string(wanted);
     std::ostringstream unread;
     return swapmm::opencl::Backend::pick(which, unread);
+  });
+}
+
+swapmm_status swapmm_opencl_neighbour(void* device, uint64_t bytes, uint64_t staging, swapmm_neighbour** neighbour) {
+  return guarded([&] {
+    swapmm_neighbour*& made = required(neighbour, "the pointer to the neighbour");
+    made = nullptr;
+    cl_device_id const wanted = &required(static_cast<cl_device_id>(device), "the cl_device_id");
+    const swapmm::Bytes size{bytes};
+    made = new swapmm_neighbour{staging == 0 ? swapmm::opencl::neighbour(wanted, size)
+                                             : swapmm::opencl::neighbour(wanted, size, swapmm::Bytes{staging})};
   });
 }
 

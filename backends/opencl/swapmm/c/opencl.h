@@ -21,6 +21,11 @@ SWAPMM_C_EXPORT swapmm_status swapmm_opencl_create(void* context, void* device, 
 /// or more than one matches.
 SWAPMM_C_EXPORT swapmm_status swapmm_opencl_pick(const char* wanted, swapmm_backend** backend);
 
+/// Makes a neighbour of up to `bytes` on a second device of the backend's context, a cl_device_id. Copies pass through
+/// `staging` bytes of page-locked host memory, a part of the host budget; 0: 8 MiB. See swapmm_options::neighbours.
+SWAPMM_C_EXPORT swapmm_status swapmm_opencl_neighbour(void* device, uint64_t bytes, uint64_t staging,
+                                                      swapmm_neighbour** neighbour);
+
 /// The cl_context and the cl_device_id of a backend, to make programs and kernels with. They stay the backend's own:
 /// retain them to keep them longer. Each pointer may be null.
 SWAPMM_C_EXPORT swapmm_status swapmm_opencl_native(const swapmm_backend* backend, void** context, void** device);

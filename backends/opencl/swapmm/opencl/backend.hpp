@@ -245,7 +245,8 @@ class SWAPMM_EXPORT Backend {
   /// @{
   /// See swapmm::Backend.
   [[nodiscard]] const Capabilities& capabilities() const;
-  [[nodiscard]] bool can_wait_for(const Backend& other) const;  ///< see TurnTakingBackend: if both have the same context
+  [[nodiscard]] bool can_wait_for(
+      const Backend& other) const;  ///< see TurnTakingBackend: if both have the same context
 
   [[nodiscard]] DeviceMemory allocate(Bytes size);
   [[nodiscard]] HostMemory allocate_host(Bytes size, HostKind kind);

@@ -2,7 +2,9 @@
 """Runs GPU programs whose data does not fit on the GPU. docs/python.md is the manual."""
 
 from . import _native, cuda, opencl, simulated
+from ._memory import bytes_of
 from .backends import Backend
+from .devices import Neighbour, SharedLinks
 from .errors import (
     AccessViolation,
     BackendError,
@@ -19,7 +21,7 @@ from .errors import (
     UsageError,
     WorkFailed,
 )
-from .manager import Iteration, Manager, Numbers, bytes_of
+from .manager import Iteration, Manager, Numbers
 from .operation import Operation, Output
 from .planning import (
     Comparison,
@@ -65,6 +67,7 @@ __all__ = [
     "Iteration",
     "Machine",
     "Manager",
+    "Neighbour",
     "NestedOperation",
     "Numbers",
     "OnDemandReport",
@@ -78,6 +81,7 @@ __all__ = [
     "Prediction",
     "Progress",
     "Report",
+    "SharedLinks",
     "Simulation",
     "Stall",
     "Tensor",

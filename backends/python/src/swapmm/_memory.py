@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of Python objects: the buffer protocol and DLPack, without NumPy; and element types by their names."""
+"""The bytes of Python objects: the buffer protocol and DLPack, without NumPy; element types by their names; sizes as people
+write them."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple, Union
 
-from . import errors
+from . import _native, errors
+
+
+def bytes_of(size: Union[int, str]) -> int:
+    """A size as people write it, in bytes: 8GB is 8 * 10^9, 8GiB 8 * 2^30, and a number is bytes."""
+    if not isinstance(size, str):
+        return _native.whole(size, "a size")
+    library = _native.library()
+    found = ctypes.c_uint64()
+    library.check(library.python_size(_native.text(size), found))
+    return found.value
 
 
 class ElementType(NamedTuple):

@@ -51,6 +51,9 @@ class Options(ctypes.Structure):
         ("codec_staging", c_uint64),
         ("file", c_void_p),
         ("file_staging", c_uint64),
+        ("neighbours", POINTER(c_void_p)),
+        ("neighbour_count", c_uint64),
+        ("shared_links", c_void_p),
     ]
 
 
@@ -151,6 +154,7 @@ CORE: Dict[str, _Signature] = {
     "swapmm_manager_create": (c_int, [_handle, POINTER(Options), POINTER(_handle)]),
     "swapmm_manager_destroy": (None, [_handle]),
     "swapmm_manager_set_budget": (c_int, [_handle, _count]),
+    "swapmm_manager_set_neighbour_budget": (c_int, [_handle, c_void_p, _count]),
     "swapmm_manager_synchronize": (c_int, [_handle]),
     "swapmm_manager_numbers": (c_int, [_handle, POINTER(Numbers)]),
     "swapmm_manager_report": (c_int, [_handle, POINTER(c_void_p)]),
@@ -160,6 +164,10 @@ CORE: Dict[str, _Signature] = {
     "swapmm_tensor_create": (c_int, [_handle, _count, _text, c_uint32, POINTER(c_uint64)]),
     "swapmm_tensor_destroy": (c_int, [_handle, c_uint64]),
     "swapmm_file_destroy": (None, [c_void_p]),
+    "swapmm_neighbour_destroy": (None, [c_void_p]),
+    "swapmm_shared_links_create": (c_int, [c_uint64, c_uint64, c_uint64, POINTER(c_void_p)]),
+    "swapmm_shared_links_measure": (c_int, [POINTER(c_void_p), c_uint64, c_uint64, POINTER(c_void_p)]),
+    "swapmm_shared_links_destroy": (None, [c_void_p]),
     "swapmm_tensor_create_constant": (c_int, [_handle, c_uint64, _text, c_void_p, c_uint64, POINTER(c_uint64)]),
     "swapmm_tensor_upload": (c_int, [_handle, c_uint64, _count, c_void_p, _count]),
     "swapmm_tensor_download": (c_int, [_handle, c_uint64, _count, c_void_p, _count]),
@@ -173,6 +181,7 @@ CORE: Dict[str, _Signature] = {
     "swapmm_operation_cancel": (c_int, [_handle]),
     "swapmm_simulated_options_init": (c_int, [POINTER(SimulatedOptions), _count]),
     "swapmm_simulated_create": (c_int, [POINTER(SimulatedOptions), POINTER(_handle)]),
+    "swapmm_simulated_neighbour": (c_int, [c_uint64, POINTER(c_void_p)]),
     "swapmm_simulated_launch": (c_int, [_handle, _count, Kernel, c_void_p, POINTER(c_void_p)]),
     "swapmm_simulated_violations": (c_int, [_handle, POINTER(c_uint64)]),
     "swapmm_custom_create": (c_int, [POINTER(CustomDevice), POINTER(_handle)]),
@@ -182,6 +191,7 @@ CORE: Dict[str, _Signature] = {
 OPENCL: Dict[str, _Signature] = {
     "swapmm_opencl_create": (c_int, [c_void_p, c_void_p, c_void_p, POINTER(_handle)]),
     "swapmm_opencl_pick": (c_int, [_text, POINTER(_handle)]),
+    "swapmm_opencl_neighbour": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
     "swapmm_opencl_native": (c_int, [_handle, POINTER(c_void_p), POINTER(c_void_p)]),
 }
 
@@ -190,6 +200,7 @@ CUDA: Dict[str, _Signature] = {
     "swapmm_cuda_create": (c_int, [c_int32, POINTER(_handle)]),
     "swapmm_cuda_create_on_stream": (c_int, [c_int32, c_void_p, POINTER(_handle)]),
     "swapmm_cuda_pick": (c_int, [_text, POINTER(_handle)]),
+    "swapmm_cuda_neighbour": (c_int, [c_int32, c_uint64, POINTER(c_void_p)]),
     "swapmm_cuda_device": (c_int, [_handle, POINTER(c_int32)]),
 }
 

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 from . import _native, backends, errors
+from ._memory import bytes_of
+from .devices import Neighbour
 
 
 def pick(wanted: Optional[str] = None) -> backends.Backend:
@@ -27,6 +29,12 @@ def create(device: int = 0, stream: Any = None) -> backends.Backend:
     for name in ("cuda_stream", "ptr"):
         stream = getattr(stream, name, stream)
     return backends.made(library, "cuda", library.cuda_create_on_stream, device, stream)
+
+
+def neighbour(device: int, size: Union[int, str]) -> Neighbour:
+    """Memory of up to `size` bytes on the device with that number, for the option `neighbours`."""
+    library = _native.library("cuda")
+    return Neighbour(library, "cuda", library.cuda_neighbour, device, bytes_of(size))
 
 
 def device(backend: backends.Backend) -> int:

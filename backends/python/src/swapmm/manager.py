@@ -9,7 +9,9 @@ import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _memory, _native, errors
+from ._memory import bytes_of
 from .backends import Backend
+from .devices import Neighbour
 from .operation import Operation, Output, Request, Tensors, _agains, _kernels, forget
 from .report import Report
 from .tensor import Tensor
@@ -91,6 +93,7 @@ _WHOLE = (
     "trial_iterations",
 )  # fmt: skip
 _FRACTIONS = ("planning_share", "replan_above")
+_HANDLES = ("file", "shared_links")
 _CHOICES = {"demand_mode": _native.DEMAND_MODES, "drops": _native.DROP_RULES}
 
 
@@ -100,7 +103,7 @@ class Manager:
     `device_budget`: bytes of the device that it may use, a number or a text such as "256MiB"; None: CUDA's default, an
     error elsewhere. The other options have the names of `swapmm_options` in the C interface; docs/options.md describes
     them. Sizes may be texts, `demand_mode` is "foreseen", "least_recently_used" or "per_operation", `drops` is "by_evidence",
-    "observed" or "proven", `file` is a WeightsFile, and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
+    "observed" or "proven", `file` is a WeightsFile, `neighbours` a list of Neighbour, `shared_links` a SharedLinks, and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
 
     def __init__(self, backend: Backend, device_budget: Union[int, str, None] = None, **options: Any) -> None:
         self._library = backend._library
@@ -240,6 +243,12 @@ class Manager:
         """Changes the device budget, outside operations and iterations. Waits for all queued work."""
         self._check(self._library.manager_set_budget(self._open(), bytes_of(device_budget)))
 
+    def set_neighbour_budget(self, neighbour: Neighbour, size: Union[int, str]) -> None:
+        """Changes the bytes that the manager takes of one of its neighbours, outside operations and iterations. For less, values
+        move to other memories first; the neighbour has its memory back when the call returns. Waits for all queued work."""
+        handle = neighbour._handle(self._library)
+        self._check(self._library.manager_set_neighbour_budget(self._open(), handle, bytes_of(size)))
+
     def numbers(self) -> Numbers:
         """What the manager has done. Waits for nothing."""
         numbers = _native.Numbers()
@@ -310,16 +319,6 @@ class Manager:
             raise errors.UsageError(f"lifetime is {name!r}: it is one of {', '.join(_native.LIFETIMES)}") from None
 
 
-def bytes_of(size: Union[int, str]) -> int:
-    """A size as people write it, in bytes: 8GB is 8 * 10^9, 8GiB 8 * 2^30, and a number is bytes."""
-    if not isinstance(size, str):
-        return _native.whole(size, "a size")
-    library = _native.library()
-    found = ctypes.c_uint64()
-    library.check(library.python_size(_native.text(size), found))
-    return found.value
-
-
 class _Life:
     """The handle of a manager, for those that may outlive it. `handle` is None from its end on."""
 
@@ -358,9 +357,13 @@ def manager_options(
             setattr(options, name, _native.whole(value, name))
         elif name in _FRACTIONS:
             setattr(options, name, float(value))
-        elif name == "file":
+        elif name in _HANDLES:
             if value is not None:
-                options.file = value._handle(library)
+                setattr(options, name, value._handle(library))
+        elif name == "neighbours":
+            handles = [neighbour._handle(library) for neighbour in value]
+            options.neighbours = (ctypes.c_void_p * len(handles))(*handles)  # which keeps the array
+            options.neighbour_count = len(handles)
         elif name == "planner":
             options.planner = _native.text(value)
         elif name in _CHOICES:
@@ -368,6 +371,6 @@ def manager_options(
                 raise errors.UsageError(f"{name} is {value!r}: it is one of {', '.join(_CHOICES[name])}")
             setattr(options, name, _CHOICES[name][value])
         else:
-            known = ", ".join(sorted((*_FLAGS, *_SIZES, *_WHOLE, *_FRACTIONS, *_CHOICES, "file", "planner")))
+            known = ", ".join(sorted((*_FLAGS, *_SIZES, *_WHOLE, *_FRACTIONS, *_CHOICES, *_HANDLES, "neighbours", "planner")))
             raise TypeError(f"Manager has no option {name!r}; there are {known}")
     return options

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Tuple, Union
 
 from . import _native, backends, errors
+from ._memory import bytes_of
+from .devices import Neighbour
 
 
 def pick(wanted: Optional[str] = None) -> backends.Backend:
@@ -24,6 +26,15 @@ def create(context: Any, device: Any, queue: Any = None) -> backends.Backend:
     library = _native.library("opencl")
     handles = [getattr(handle, "int_ptr", handle) for handle in (context, device, queue)]
     return backends.made(library, "opencl", library.opencl_create, *handles)
+
+
+def neighbour(device: Any, size: Union[int, str], staging: Union[int, str] = 0) -> Neighbour:
+    """Memory of up to `size` bytes on a second device of the manager's context, for the option `neighbours`. `device` is a
+    cl_device_id as a number, or an object that has it as `int_ptr`. Copies pass through `staging` bytes of page-locked host
+    memory, a part of the host budget; 0: 8 MiB."""
+    library = _native.library("opencl")
+    handle = getattr(device, "int_ptr", device)
+    return Neighbour(library, "opencl", library.opencl_neighbour, handle, bytes_of(size), bytes_of(staging))
 
 
 def native(backend: backends.Backend) -> Tuple[int, int]:

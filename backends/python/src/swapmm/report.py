@@ -25,6 +25,7 @@ class PlanReport(NamedTuple):
     measured_ns: int  #: 0: not known
     on_demand_ns: int  #: the same without a plan; 0: not known
     stalls: List[Tuple[str, int]]  #: the longest: what waits, and how long
+    devices: int = 1  #: planned together: see the option `shared_links`
 
 
 class OnDemandReport(NamedTuple):

@@ -5,9 +5,11 @@ kernels are Python functions: see `Operation.launch()`."""
 from __future__ import annotations
 
 import ctypes
-from typing import Optional
+from typing import Optional, Union
 
 from . import _native, backends, errors
+from ._memory import bytes_of
+from .devices import Neighbour
 
 
 def create(
@@ -31,6 +33,12 @@ def create(
         if value is not None:
             setattr(options, name, _native.whole(value, name))
     return backends.made(library, "simulated", library.simulated_create, options)
+
+
+def neighbour(size: Union[int, str]) -> Neighbour:
+    """Memory of a second simulated device, for the option `neighbours`."""
+    library = _native.library()
+    return Neighbour(library, "simulated", library.simulated_neighbour, bytes_of(size))
 
 
 def violations(backend: backends.Backend) -> int:

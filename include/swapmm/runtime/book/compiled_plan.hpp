@@ -61,8 +61,8 @@ struct Step {
   std::uint32_t role = 0;
   Bytes offset;
   Needs needs;
-  HomeCopy copy;            ///< of a copy
-  bool made_again = false;  ///< of a release: an operation that runs again gives the value back
+  HomeCopy copy;              ///< of a copy
+  bool made_again = false;    ///< of a release: an operation that runs again gives the value back
   std::uint32_t command = 0;  ///< its position in the plan
 };
 

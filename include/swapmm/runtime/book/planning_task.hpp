@@ -26,9 +26,9 @@ struct PlanTask {
   Program program;
   KnownMachine machine;
   PlannerChoice planner = "";
-  bool allows_replays = true;         ///< the plan may run operations again
-  std::chrono::milliseconds time{0};  ///< time limit for the planner's search; 0: a fixed number of steps
-  std::optional<GivenPlan> given;     ///< to be used instead of the planner's
+  bool allows_replays = true;                 ///< the plan may run operations again
+  std::chrono::milliseconds time{0};          ///< time limit for the planner's search; 0: a fixed number of steps
+  std::optional<GivenPlan> given;             ///< to be used instead of the planner's
   std::shared_ptr<JointQuestion> question{};  ///< the task is to answer this: then it has no result of its own
   std::optional<Result<CompiledPlan>> result;
   std::atomic<bool> taken{false};  ///< a thread is running it, or has run it

@@ -294,6 +294,7 @@ class ProgramBook {
   struct JointOffer {
     std::string name;
     std::vector<std::uint64_t> members;
+    PlanBudget budget{Bytes{}};
     FollowablePtr plan;  // that was followed then
     Program program;
     std::uint64_t number = 0;    // 0: nothing yet

@@ -120,8 +120,12 @@ void ProgramBook::remember_untimed(Named& programs, std::uint64_t sequence) cons
 
 // Another thread may be running the task; its result is not used.
 void ProgramBook::drop_pending() {
+  joint_.number = 0;  // what was offered is not what the program does
+  joint_.plan = nullptr;
   if (pending_ == nullptr) return;
-  for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
+  if (pending_->question == nullptr) {
+    for (PlanSet& set : named(pending_->name).sets) set.cycles.clear();
+  }
   set_pending(nullptr);
 }
 

@@ -17,7 +17,8 @@ namespace {
 using std::chrono::nanoseconds;
 
 bool encodes(const Program& program) {
-  return std::ranges::any_of(program.trace.tensors, [](const TraceTensor& tensor) { return tensor.copied.has_value(); });
+  return std::ranges::any_of(program.trace.tensors,
+                             [](const TraceTensor& tensor) { return tensor.copied.has_value(); });
 }
 
 /// What the steps of the compiled plan have to do.
@@ -64,6 +65,7 @@ void ProgramBook::plan_jointly(Named& programs, const std::function<KnownMachine
 void ProgramBook::offer(Named& programs, const PlanCase& plan_case, const KnownMachine& machine, LinkMember& member) {
   joint_.name = programs.name;
   joint_.members = plan_case.members;
+  joint_.budget = budget_;
   joint_.plan = plan_case.plan;
   joint_.number = 0;
   const auto refuse = [&](const char* why) {
@@ -75,8 +77,7 @@ void ProgramBook::offer(Named& programs, const PlanCase& plan_case, const KnownM
   if (plan_case.plan->tiered) return refuse("its plan tells host, file and neighbours apart");
   if (encodes(*program)) return refuse("values are encoded on their way");
   joint_.program = *std::move(program);
-  joint_.number = member.group().offer(
-      member.id(), {joint_.program.trace, as_one_memory(joint_.program, machine)});
+  joint_.number = member.group().offer(member.id(), {joint_.program.trace, as_one_memory(joint_.program, machine)});
 }
 
 void ProgramBook::ask_for_all(const Named& programs, LinkMember& member) {
@@ -91,20 +92,19 @@ void ProgramBook::ask_for_all(const Named& programs, LinkMember& member) {
 }
 
 void ProgramBook::take_answer(Named& programs, const std::function<KnownMachine()>& now, const LinkMember& member) {
-  if (joint_.number == 0 || joint_.name != programs.name) return;
+  if (joint_.number == 0 || joint_.name != programs.name || joint_.budget != budget_) return;
   const std::shared_ptr<const JointAnswer> answer = member.group().answer_for(member.id());
   if (answer == nullptr || answer->offer != joint_.number || answer->number == joint_.answered) return;
   std::vector<PlanCase>& cases = programs.now().cases;
-  const auto known = std::ranges::find_if(
-      cases, [&](const PlanCase& each) { return same_cycle(each.members, joint_.members); });
+  const auto known =
+      std::ranges::find_if(cases, [&](const PlanCase& each) { return same_cycle(each.members, joint_.members); });
   if (known == cases.end() || known->state != PlanState::settled || known->checking) return;
   if (answer->problem.empty() && !is_measured_beside_others(*known)) return;
   joint_.answered = answer->number;
   if (!answer->problem.empty()) {
     return note("iteration \"" + programs.name + "\" is not planned together with other devices: " + answer->problem);
   }
-  Result<CompiledPlan> adopted =
-      adopt_plan(joint_.program, answer->plan, as_one_memory(joint_.program, now()));
+  Result<CompiledPlan> adopted = adopt_plan(joint_.program, answer->plan, as_one_memory(joint_.program, now()));
   if (!adopted) {
     return note("iteration \"" + programs.name + "\": the joint plan is refused: " + adopted.problem().message);
   }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <swapmm/interface/options.hpp>
+#include <swapmm/interface/shared_links.hpp>
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
 #include <swapmm/runtime/core/entrance_options.hpp>
@@ -24,7 +25,6 @@
 #include <swapmm/runtime/values/promises.hpp>
 #include <swapmm/runtime/values/store.hpp>
 #include <swapmm/runtime/views/open_views.hpp>
-#include <swapmm/shared_links.hpp>
 
 namespace swapmm::runtime {
 
@@ -50,7 +50,7 @@ struct SessionState {
   OpenViews<B> views;
   std::uint64_t budget_changes = 0;
   std::shared_ptr<LinkMember> link_member;  ///< with Options::shared_links
-  bool in_capture = false;            ///< queued work is captured and does not run yet: see IterationCapture
+  bool in_capture = false;                  ///< queued work is captured and does not run yet: see IterationCapture
 
   void share_links(const std::shared_ptr<LinkGroup>& group) {
     link_member = std::make_shared<LinkMember>(group);

@@ -39,20 +39,16 @@ Result<DevicesPlan> plan_alone(const v2::planning::DeviceProgram& program, const
 
 JointQuestion::JointQuestion(std::shared_ptr<LinkGroup> group, Offers offers,
                              std::vector<v2::planning::DeviceProgram> programs, bool with_turns)
-    : group_(std::move(group)),
-      offers_(std::move(offers)),
-      programs_(std::move(programs)),
-      with_turns_(with_turns) {}
+    : group_(std::move(group)), offers_(std::move(offers)), programs_(std::move(programs)), with_turns_(with_turns) {}
 
 JointQuestion::~JointQuestion() {
   if (!answered_) group_->give_back();
 }
 
 void JointQuestion::answer(const PlanningOptions& options) {
-  Result<DevicesPlan> plan =
-      programs_.size() == 1
-          ? plan_alone(programs_.front(), options)
-          : v2::planning::plan_devices(programs_, group_->capacities(), options, with_turns_);
+  Result<DevicesPlan> plan = programs_.size() == 1
+                                 ? plan_alone(programs_.front(), options)
+                                 : v2::planning::plan_devices(programs_, group_->capacities(), options, with_turns_);
   group_->post(offers_, std::move(plan));
   answered_ = true;
 }
@@ -99,10 +95,10 @@ std::shared_ptr<JointQuestion> LinkGroup::take_question() {
   if (is_asked_ || !has_changed_) return nullptr;
   const bool is_first = plans_ == 0;
   if (members_.size() < 2 && is_first) return nullptr;  // nobody is there whom a plan could be made with
+  if (std::ranges::any_of(members_, [](const auto& member) { return member.second.offer == 0; })) return nullptr;
   JointQuestion::Offers offers;
   std::vector<v2::planning::DeviceProgram> programs;
   for (const auto& [id, member] : members_) {
-    if (member.offer == 0) return nullptr;
     offers.emplace_back(id, member.offer);
     programs.push_back(*member.program);
   }
@@ -178,7 +174,7 @@ LinkGroup::Verdict LinkGroup::judge(LinkMemberId member, std::uint64_t plan, std
     slowest_before = std::max(slowest_before, *known.trial->before);
   }
   return static_cast<double>(slowest.count()) > 1.01 * static_cast<double>(slowest_before.count()) ? Verdict::lose
-                                                                                                    : Verdict::keep;
+                                                                                                   : Verdict::keep;
 }
 
 }  // namespace swapmm::runtime

@@ -35,8 +35,8 @@ struct JointAnswer {
   std::uint64_t offer = 0;   ///< what the manager had offered
   std::string problem{};     ///< why there is no plan
   Plan plan{};
-  std::vector<LinkMemberId> members{};        ///< of all managers
-  std::vector<std::uint32_t> published{};     ///< commands of the plan that others wait for: slot by slot, ascending
+  std::vector<LinkMemberId> members{};     ///< of all managers
+  std::vector<std::uint32_t> published{};  ///< commands of the plan that others wait for: slot by slot, ascending
   struct Wait {
     std::uint32_t command = 0;
     PlanTurns::Wait turn{};
@@ -69,7 +69,7 @@ class JointQuestion {
 
 /// Managers whose devices share the way to the host: what each of them does, joint plans for all of them, and whether
 /// these are faster than the plans before. For any thread.
-class SWAPMM_EXPORT LinkGroup : public std::enable_shared_from_this<LinkGroup> {
+class LinkGroup : public std::enable_shared_from_this<LinkGroup> {
  public:
   explicit LinkGroup(const LinkCapacities& capacities) : capacities_(capacities) {}
 
@@ -78,10 +78,10 @@ class SWAPMM_EXPORT LinkGroup : public std::enable_shared_from_this<LinkGroup> {
   /// How many joint plans were made.
   [[nodiscard]] std::uint64_t plans() const;
 
-  [[nodiscard]] LinkMemberId join();
-  void leave(LinkMemberId member) noexcept;
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT LinkMemberId join();
+  SWAPMM_TEMPLATE_EXPORT void leave(LinkMemberId member) noexcept;
   /// Plans may not let copies of one device wait for those of another one.
-  void without_turns();
+  SWAPMM_TEMPLATE_EXPORT void without_turns();
   /// The board of managers with such a backend; null if the first manager had another one.
   template <Backend B>
   [[nodiscard]] std::shared_ptr<TurnBoard<B>> board() {
@@ -129,7 +129,7 @@ class SWAPMM_EXPORT LinkGroup : public std::enable_shared_from_this<LinkGroup> {
   std::shared_ptr<void> board_;
   const std::type_info* backend_ = nullptr;
   bool with_turns_ = true;
-  bool is_asked_ = false;    // a question is out
+  bool is_asked_ = false;     // a question is out
   bool has_changed_ = false;  // since the last question
   LinkMemberId last_member_ = 0;
   std::uint64_t last_offer_ = 0;
@@ -138,7 +138,7 @@ class SWAPMM_EXPORT LinkGroup : public std::enable_shared_from_this<LinkGroup> {
 };
 
 /// A manager's membership.
-class SWAPMM_EXPORT LinkMember {
+class LinkMember {
  public:
   explicit LinkMember(std::shared_ptr<LinkGroup> group) : group_(std::move(group)), id_(group_->join()) {}
   LinkMember(const LinkMember&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/shared_links.hpp>
+#include <swapmm/interface/shared_links.hpp>
 
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/joint/link_group.hpp>

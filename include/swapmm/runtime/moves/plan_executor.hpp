@@ -15,8 +15,8 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
 #include <swapmm/runtime/book/compiled_plan.hpp>
-#include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/joint/turn_taker.hpp>
+#include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/drops.hpp>
 #include <swapmm/runtime/moves/faults.hpp>
 #include <swapmm/runtime/moves/followed_log.hpp>

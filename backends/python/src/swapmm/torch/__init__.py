@@ -21,7 +21,7 @@ import torch as _torch
 
 from .. import errors as _errors
 from .. import weights as _weights
-from ..manager import bytes_of as _bytes_of
+from .._memory import bytes_of as _bytes_of
 from .recording import record
 from .report import Report
 

@@ -312,7 +312,8 @@ void Device::run_until_done(const Point& point) {
 void Device::run_all() {
   for (Queue& queue : queues_) queue.flushed = queue.commands.tail();
   const auto is_done = [this] {
-    return options_.clock != nullptr && std::ranges::all_of(queues_, [](Queue& queue) { return queue.commands.empty(); });
+    return options_.clock != nullptr &&
+           std::ranges::all_of(queues_, [](Queue& queue) { return queue.commands.empty(); });
   };
   while (!is_done() && step_any()) {
   }

@@ -150,9 +150,8 @@ Result<DevicesPlan> plan_devices(std::span<const DeviceProgram> programs, const 
     }
   }
   for (DevicesPlan::Part& part : result.parts) {
-    std::ranges::sort(part.turns, {}, [](const TurnWait& wait) {
-      return std::tuple(wait.command, wait.device, wait.other);
-    });
+    std::ranges::sort(part.turns, {},
+                      [](const TurnWait& wait) { return std::tuple(wait.command, wait.device, wait.other); });
   }
   return result;
 }

@@ -6,8 +6,8 @@
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
-#include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/plan.hpp>
+#include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/v2/joint/turns.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>

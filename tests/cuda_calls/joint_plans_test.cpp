@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Managers on two devices that share the way to the host: what is asked of the API. Nothing is copied here.
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <swapmm/runtime/joint/turn_board.hpp>
+#include <swapmm/shared_links.hpp>
+
+#include "cuda_calls/support.hpp"
+#include "support/steady_plans.hpp"
+
+using namespace swapmm;
+using namespace swapmm::test;
+
+namespace {
+
+using fake_cuda::Call;
+
+struct TwoGpusFixture {
+  TwoGpusFixture() { fake_cuda::restart({{}, {.name = "Second GPU"}}); }
+  ~TwoGpusFixture() {
+    CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
+    CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+    CHECK(fake_cuda::current_device() == 0);
+  }
+};
+
+CheckedBackend on_device(int number) { return CheckedBackend(number, cuda::Settings{.measure = false}); }
+
+std::size_t waits() {
+  std::size_t count = 0;
+  for (const Call& call : fake_cuda::calls()) count += call.function == "cudaStreamWaitEvent" ? 1 : 0;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE_FIXTURE(TwoGpusFixture, "a queue waits for what the manager of another device has published") {
+  CheckedBackend first = on_device(0);
+  CheckedBackend second = on_device(1);
+  CHECK(first.can_wait_for(second));
+  runtime::TurnBoard<CheckedBackend> board;
+  CHECK(board.add(1, first));
+  CHECK(board.add(2, second));
+  board.start(1, 9, 2, first);
+  board.begin_round(1);
+  board.publish(1, 1, QueueKind::d2h, first);
+  fake_cuda::clear_calls();
+  CHECK(!board.wait_for(1, 9, 1, 0, QueueKind::h2d, second));
+  CHECK(waits() == 0);
+  CHECK(board.wait_for(1, 9, 1, 1, QueueKind::h2d, second));
+  CHECK(waits() == 1);
+}
+
+TEST_CASE_FIXTURE(TwoGpusFixture, "managers on two devices follow one plan, in order, and leave nothing") {
+  constexpr std::size_t layers = 4;
+  const auto links = std::make_shared<SharedLinks>(LinkCapacities{.both_ways = 1'000'000'000});
+  Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
+  options.shared_links = links;
+  MemoryManager<CheckedBackend> first(on_device(0), options, steady_plans());
+  MemoryManager<CheckedBackend> second(on_device(1), options, steady_plans());
+  Chain<CheckedBackend> one(first, layers);
+  Chain<CheckedBackend> other(second, layers);
+  for (Number step = 0; step < 12; ++step) {
+    one.iterate(step);
+    other.iterate(step);
+  }
+  first.synchronize();
+  second.synchronize();
+  CHECK(links->joint_plans() == 1);
+  for (const auto* const manager : {&first, &second}) {
+    const Report report = manager->report();
+    REQUIRE(report.plans.size() == 1);
+    CHECK(report.plans[0].devices == 2);
+    CHECK(report.iterations_followed > 6);
+    CHECK(report.turns_missed == 0);
+  }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Managers on two devices of one context that share the way to the host.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <swapmm/measure_shared_links.hpp>
+#include <swapmm/opencl/backend.hpp>
+#include <swapmm/runtime/joint/turn_board.hpp>
+#include <swapmm/shared_links.hpp>
+
+#include "opencl/support.hpp"
+#include "opencl/two_devices.hpp"
+#include "support/chain.hpp"
+#include "support/steady_plans.hpp"
+
+namespace {
+
+using namespace swapmm;
+using namespace swapmm::test;
+
+constexpr std::size_t layers = 10;
+
+/// One for each of two devices in one context.
+std::vector<opencl::Backend> two_backends() {
+  std::vector<opencl::Backend> both{backend_with_neighbour()};
+  both.emplace_back(both.front().context(), second_device());
+  return both;
+}
+
+/// Links of which a tensor takes 4 us, so that plans cannot hide all copies.
+SchedulerOptions slow_links() {
+  SchedulerOptions options;
+  Machine machine;
+  machine.h2d = machine.d2h = {1'000'000'000, std::chrono::nanoseconds{0}};
+  options.machine = machine;
+  return steady(options);
+}
+
+/// A manager with a chain of layers, in less than half of their memory.
+struct Learner {
+  Learner(const opencl::Backend& backend, const std::shared_ptr<SharedLinks>& links)
+      : manager(backend, options(links), Scheduler(slow_links())), chain(manager, layers), model(layers) {}
+
+  static Options options(const std::shared_ptr<SharedLinks>& links) {
+    Options options{.device_budget = Bytes{chain_bytes(layers).value * 2 / 5}};
+    options.shared_links = links;
+    return options;
+  }
+  void iterate(Number seed) {
+    chain.iterate(seed);
+    model.iterate(seed);
+  }
+  void check() {
+    CHECK(same_weights(chain, model));
+    const Report report = manager.report();
+    INFO(report);
+    REQUIRE(report.plans.size() == 1);
+    CHECK(report.plans[0].devices == 2);
+    CHECK(report.iterations_followed > 20);
+    CHECK(report.device_peak <= report.device_budget);
+  }
+
+  MemoryManager<opencl::Backend> manager;
+  Chain<opencl::Backend> chain;
+  ChainModel model;
+};
+
+}  // namespace
+
+TEST_CASE("joint plans: managers on two devices follow one plan, bit for bit") {
+  const auto before = objects_at_rest();
+  {
+    const auto links = std::make_shared<SharedLinks>(LinkCapacities{.both_ways = 1'000'000'000});
+    const std::vector<opencl::Backend> backends = two_backends();
+    Learner first(backends[0], links);
+    Learner second(backends[1], links);
+    for (Number i = 0; i < 40; ++i) {
+      first.iterate(i);
+      second.iterate(i + 100);
+    }
+    first.check();
+    second.check();
+    CHECK(links->joint_plans() >= 1);
+    const Report report = second.manager.report();
+    CHECK(report.turns_missed == 0);
+    MESSAGE("turns taken: ", report.turns_taken);
+  }
+  CHECK(objects_at_rest() == before);
+}
+
+TEST_CASE("joint plans: each manager in a thread of its own") {
+  const auto links =
+      std::make_shared<SharedLinks>(LinkCapacities{.to_devices = 500'000'000, .from_devices = 500'000'000});
+  const std::vector<opencl::Backend> backends = two_backends();
+  Learner first(backends[0], links);
+  Learner second(backends[1], links);
+  // Until both follow the plan for both, and on.
+  const auto run = [&](Learner& learner, Number seed) {
+    for (Number i = 0; i < 60; ++i) learner.iterate(seed + i);
+  };
+  std::thread other([&] { run(second, 100); });
+  run(first, 0);
+  other.join();
+  for (Number i = 0; i < 10; ++i) {
+    first.iterate(i);
+    second.iterate(i);
+  }
+  CHECK(same_weights(first.chain, first.model));
+  CHECK(same_weights(second.chain, second.model));
+  CHECK(links->joint_plans() >= 1);
+}
+
+TEST_CASE("joint plans: a copy waits for what another device's manager has published") {
+  std::vector<opencl::Backend> backends = two_backends();
+  REQUIRE(backends[0].can_wait_for(backends[1]));
+  runtime::TurnBoard<opencl::Backend> board;
+  REQUIRE(board.add(1, backends[0]));
+  REQUIRE(board.add(2, backends[1]));
+  board.start(1, 5, 1, backends[0]);
+  board.begin_round(1);
+
+  // The first device's queue stands still until the gate opens.
+  cl_int status = CL_SUCCESS;
+  const opencl::Handle<cl_event> gate(clCreateUserEvent(backends[0].context(), &status));
+  REQUIRE(status == CL_SUCCESS);
+  opencl::Event gate_event = backends[0].make_event();
+  cl_event raw = gate.get();
+  REQUIRE(clRetainEvent(raw) == CL_SUCCESS);
+  backends[0].adopt(gate_event, opencl::NativeEvent(raw));
+  const opencl::Event* const wait = &gate_event;
+  backends[0].wait(QueueKind::h2d, {&wait, 1});
+  board.publish(1, 0, QueueKind::h2d, backends[0]);
+
+  CHECK(!board.wait_for(1, 4, 1, 0, QueueKind::h2d, backends[1]));
+  CHECK(!board.wait_for(1, 5, 2, 0, QueueKind::h2d, backends[1]));
+  REQUIRE(board.wait_for(1, 5, 1, 0, QueueKind::h2d, backends[1]));
+  opencl::Event after = backends[1].make_event();
+  backends[1].record(QueueKind::h2d, after);
+  backends[1].flush(QueueKind::h2d);
+  CHECK(backends[1].status(after) == EventStatus::running);
+  REQUIRE(clSetUserEventStatus(gate.get(), CL_COMPLETE) == CL_SUCCESS);
+  backends[1].wait(after);
+  CHECK(backends[1].status(after) == EventStatus::complete);
+  board.stop(1);
+  CHECK(!board.wait_for(1, 5, 1, 0, QueueKind::h2d, backends[1]));
+}
+
+TEST_CASE("joint plans: devices in contexts of their own cannot wait for each other, and are planned together") {
+  const opencl::Backend one = backend_with_neighbour();
+  const opencl::Backend other = backend_with_neighbour();
+  CHECK(!one.can_wait_for(other));
+  const auto links = std::make_shared<SharedLinks>(LinkCapacities{.both_ways = 1'000'000'000});
+  Learner first(one, links);
+  Learner second(other, links);
+  for (Number i = 0; i < 40; ++i) {
+    first.iterate(i);
+    second.iterate(i + 100);
+  }
+  first.check();
+  second.check();
+  CHECK(second.manager.report().turns_taken + second.manager.report().turns_missed == 0);
+}
+
+TEST_CASE("joint plans: what the devices share can be measured") {
+  std::vector<opencl::Backend> backends = two_backends();
+  const LinkCapacities seen = measure_shared_links(std::span(backends), Bytes{1U << 20U});
+  // Devices that are one processor share its memory, or its copies take so little that it does not show.
+  for (const std::uint64_t rate : {seen.to_devices, seen.from_devices, seen.both_ways}) {
+    if (rate != 0) CHECK(rate > 10'000'000);
+  }
+}
