@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -221,6 +222,48 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   if (divisions.empty() || with_pieces(trace, divisions)) return divisions;
   // A transient whose pieces are not all written before they are read stays whole.
   std::erase_if(divisions, [&](const TensorPieces& pieces) { return !with_pieces(trace, {&pieces, 1}); });
+  return divisions;
+}
+
+std::vector<TensorPieces> pieces_that_fit(const Trace& trace, const Machine& machine,
+                                          std::vector<TensorPieces> divisions) {
+  const auto padded = [&](std::uint64_t bytes) { return round_up(Bytes{bytes}, machine.alignment).value; };
+  std::vector<const TensorPieces*> division_of(trace.tensors.size(), nullptr);
+  for (const TensorPieces& pieces : divisions) division_of[index(pieces.tensor)] = &pieces;
+  const auto in_pieces = [&](std::size_t operation, const TensorPieces& pieces) {
+    const ByteRange accessed = accessed_bytes(trace, operation, pieces.tensor);
+    std::uint64_t sum = 0;
+    std::uint64_t begin = 0;
+    for (std::size_t p = 0; p <= pieces.at.size(); ++p) {
+      const std::uint64_t end =
+          p == pieces.at.size() ? trace.tensors[index(pieces.tensor)].bytes.value : pieces.at[p].value;
+      if (begin < accessed.end && end > accessed.first) sum += padded(end - begin);
+      begin = end;
+    }
+    return sum;
+  };
+  std::vector<std::pair<std::uint64_t, TensorId>> gains;
+  for (bool dropped = true; std::exchange(dropped, false);) {  // a whole tensor may need more room elsewhere
+    for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+      std::uint64_t bundle = 0;
+      gains.clear();
+      for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
+        const TensorPieces* const division = division_of[index(tensor)];
+        const std::uint64_t whole = padded(trace.tensors[index(tensor)].bytes.value);
+        const std::uint64_t needed = division == nullptr ? whole : in_pieces(i, *division);
+        if (needed > whole) gains.emplace_back(needed - whole, tensor);
+        bundle += needed;
+      });
+      std::ranges::sort(gains, std::greater{});
+      for (const auto& [gain, tensor] : gains) {
+        if (bundle <= machine.device_budget.value) break;
+        division_of[index(tensor)] = nullptr;
+        bundle -= gain;
+        dropped = true;
+      }
+    }
+  }
+  std::erase_if(divisions, [&](const TensorPieces& pieces) { return division_of[index(pieces.tensor)] == nullptr; });
   return divisions;
 }
 

@@ -27,4 +27,10 @@ struct DividedTrace {
 /// 24th of the budget. Tensors with forms stay whole.
 [[nodiscard]] std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& machine);
 
+/// Those with which every operation's bundle fits. Pieces that begin at other places than multiples of the alignment
+/// take more room than the whole tensor. Where a bundle does not fit because of that, the divisions that take most are
+/// left out. Nearly linear in the accesses.
+[[nodiscard]] std::vector<TensorPieces> pieces_that_fit(const Trace& trace, const Machine& machine,
+                                                        std::vector<TensorPieces> divisions);
+
 }  // namespace swapmm::planning

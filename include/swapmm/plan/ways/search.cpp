@@ -330,22 +330,30 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   using namespace planning;  // NOLINT(*-build-using-namespace)
   if (!trace.engines.empty()) return Problem{"operations name engines"};
   const Trace allowed = only_ways(trace, limits.ways);
-  const std::vector<TensorPieces> pieces =
+  const std::vector<TensorPieces> possible =
       limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
+  const std::vector<TensorPieces> pieces = pieces_that_fit(allowed, machine, possible);
   const Result<DividedTrace> whole = with_pieces(allowed, {});
   if (!whole) return whole.problem();
   const Trace plain_whole = without_ways(whole->trace);
   const bool may_divide = !pieces.empty();
+  const auto with_bound_of_all = [&](PlanWithWays made) {
+    const auto bound = ways_bound(allowed, machine, options.best.bound);
+    Prediction& predicted = made.plan.predicted;
+    predicted.lower_bound = std::min(bound ? *bound : compute_time(allowed), predicted.iteration);
+    return made;
+  };
+  const bool divides_less = pieces != possible;  // with other divisions, a plan may be faster
   if (!may_divide && !has_ways(allowed)) {
     Result<Plan> plan = best_planner(options.best).make(plain_whole, machine, limits);
     if (!plan) return plan.problem();
-    return PlanWithWays{{}, *std::move(plan)};
+    PlanWithWays made{{}, *std::move(plan)};
+    return divides_less ? with_bound_of_all(std::move(made)) : std::move(made);
   }
   const Problem undivided{"no tensor can be divided"};
   const Result<DividedTrace> divided = may_divide ? with_pieces(allowed, pieces) : Result<DividedTrace>(undivided);
   if (may_divide && !divided) return divided.problem();
   const Trace plain_divided = may_divide ? without_ways(divided->trace) : Trace{};
-  // Pieces may need more room, because each begins at a multiple of the alignment, or less.
   const Result<PlanningCase> of_whole = make_planning_case(plain_whole, machine);
   const Result<PlanningCase> of_divided =
       may_divide ? make_planning_case(plain_divided, machine) : Result<PlanningCase>(undivided);
@@ -364,11 +372,7 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   PlanWithWays& made = found->plan;
   for (Coding& coding : made.ways.codings) coding.tensor = program.parts[index(coding.tensor)].tensor;
   if (found->is_other != is_divided) made.ways.pieces = pieces;
-  if (may_divide && !of_divided) {  // some of the divisions may fit
-    const auto bound = ways_bound(allowed, machine, options.best.bound);
-    Prediction& predicted = made.plan.predicted;
-    predicted.lower_bound = std::min(bound ? *bound : compute_time(allowed), predicted.iteration);
-  }
+  if (divides_less || (may_divide && !of_divided)) return with_bound_of_all(std::move(made));
   return std::move(made);
 }
 

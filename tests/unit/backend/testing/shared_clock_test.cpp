@@ -15,13 +15,12 @@
 #include <swapmm/error.hpp>
 #include <swapmm/measure_shared_links.hpp>
 
-using namespace swapmm;
+namespace swapmm::test::shared_clock_test {
+
 using namespace std::chrono_literals;
 using simulated::SharedClock;
 using Sim = simulated::Backend;
 using Events = std::span<const Sim::Event* const>;
-
-namespace {
 
 constexpr Bytes size{1000};
 constexpr std::uint64_t speed = 1'000'000'000;  // a byte each nanosecond
@@ -59,9 +58,7 @@ struct Device {
   Sim::Event event;
 };
 
-using Span = std::pair<std::int64_t, std::int64_t>;
-
-}  // namespace
+using Times = std::pair<std::int64_t, std::int64_t>;
 
 TEST_CASE("copies of two devices share a capacity") {
   SUBCASE("in equal parts") {
@@ -74,8 +71,8 @@ TEST_CASE("copies of two devices share a capacity") {
     a.backend.wait(a.event);
     CHECK(clock->now() == 2000ns);
     CHECK(b.backend.status(b.event) == EventStatus::complete);
-    CHECK(a.last() == Span{0, 2000});
-    CHECK(b.last() == Span{0, 2000});
+    CHECK(a.last() == Times{0, 2000});
+    CHECK(b.last() == Times{0, 2000});
   }
   SUBCASE("what one does not take is left to the other") {
     const auto clock = std::make_shared<SharedClock>(LinkCapacities{.from_devices = speed});
@@ -91,9 +88,9 @@ TEST_CASE("copies of two devices share a capacity") {
     a.copy_out();
     b.copy_out();
     b.backend.wait(b.event);
-    CHECK(b.last() == Span{1000, 2334});  // three quarters of the speed: 1333.3 ns
+    CHECK(b.last() == Times{1000, 2334});  // three quarters of the speed: 1333.3 ns
     a.backend.wait(a.event);
-    CHECK(a.last() == Span{1000, 5000});  // a quarter, all the time
+    CHECK(a.last() == Times{1000, 5000});  // a quarter, all the time
   }
   SUBCASE("both ways") {
     const auto clock = std::make_shared<SharedClock>(LinkCapacities{.both_ways = speed});
@@ -104,8 +101,8 @@ TEST_CASE("copies of two devices share a capacity") {
     a.copy_out();
     b.copy_in();
     b.backend.wait(b.event);
-    CHECK(b.last() == Span{1000, 3000});
-    CHECK(a.last() == Span{1000, 3000});
+    CHECK(b.last() == Times{1000, 3000});
+    CHECK(a.last() == Times{1000, 3000});
   }
   SUBCASE("a copy that comes later slows down the one that is under way") {
     const auto clock = std::make_shared<SharedClock>(LinkCapacities{.to_devices = speed});
@@ -116,9 +113,9 @@ TEST_CASE("copies of two devices share a capacity") {
     a.copy_in();
     b.copy_in();
     a.backend.wait(a.event);
-    CHECK(a.last() == Span{0, 1500});
+    CHECK(a.last() == Times{0, 1500});
     b.backend.wait(b.event);
-    CHECK(b.last() == Span{0, 2000});
+    CHECK(b.last() == Times{0, 2000});
   }
   SUBCASE("and nothing else") {
     const auto clock = std::make_shared<SharedClock>();
@@ -140,7 +137,7 @@ TEST_CASE("a queue waits for another device on the same clock") {
   const Sim::Event* const wait = &a.event;
   b.copy_in({&wait, 1});
   b.backend.wait(b.event);
-  CHECK(b.last() == Span{1000, 2000});
+  CHECK(b.last() == Times{1000, 2000});
   CHECK(std::equal(b.host.data(), b.host.data() + size.value, a.host.data()));
   CHECK(b.backend.violations().empty());
 
@@ -159,7 +156,7 @@ TEST_CASE("a queue waits for another device on the same clock") {
       b.copy_in({&last, 1});
     }
     b.backend.wait(b.event);
-    CHECK(b.last() == Span{2000, 3000});
+    CHECK(b.last() == Times{2000, 3000});
   }
 }
 
@@ -189,7 +186,7 @@ TEST_CASE("time passes while the host waits or computes, and is the same for all
   CHECK(a.backend.status(a.event) == EventStatus::running);
   a.backend.pass_time(5000ns);
   CHECK(a.backend.status(a.event) == EventStatus::complete);
-  CHECK(a.last() == Span{0, 2000});
+  CHECK(a.last() == Times{0, 2000});
   CHECK(a.backend.elapsed(begin, a.event) == 2000ns);
   CHECK(clock->now() == 5000ns);
   b.copy_in();
@@ -234,3 +231,5 @@ TEST_CASE("measured: what devices share") {
   const LinkCapacities both = measured({.both_ways = speed}, 3);
   CHECK(is_near(both.both_ways, 1e9));
 }
+
+}  // namespace swapmm::test::shared_clock_test

@@ -218,6 +218,42 @@ TEST_CASE("the bound holds for plans that divide some tensors where dividing all
   REQUIRE(validate(written->trace, of_some->plan).empty());
   CHECK_FALSE(of_some->ways.pieces.empty());
   CHECK(of_all->plan.predicted.lower_bound <= of_some->plan.predicted.iteration);
+  CHECK(of_all->ways.pieces == of_some->ways.pieces);
+  CHECK(of_all->plan.predicted.iteration == of_some->plan.predicted.iteration);
+}
+
+TEST_CASE("divisions are left out where an operation's bundle does not fit because of them") {
+  // Each takes 1024 bytes as a whole, and 2560 in ten pieces; of the third, two operations use a half each.
+  Trace trace;
+  trace.tensors = {{"a", Bytes{1000}, TensorKind::persistent, 0},
+                   {"b", Bytes{1000}, TensorKind::persistent, 0},
+                   {"c", Bytes{1000}, TensorKind::persistent, 0}};
+  const auto reads = [&](std::vector<TensorId> tensors) {
+    TraceOperation operation;
+    operation.duration = nanoseconds{10};
+    operation.reads = std::move(tensors);
+    operation.in_pieces = true;
+    trace.operations.push_back(std::move(operation));
+  };
+  reads({id(0), id(1)});
+  reads({id(2)});
+  reads({id(0), id(2)});
+  trace.ranges = {{op(1), id(2), Bytes{0}, Bytes{500}}, {op(2), id(2), Bytes{500}, Bytes{500}}};
+  Machine on = machine(0);
+  on.alignment = Bytes{256};
+  const TensorPieces a{id(0), edges(100, 1000)};
+  const TensorPieces b{id(1), edges(100, 1000)};
+  const TensorPieces c{id(2), edges(500, 1000)};
+  const auto fitting = [&](std::uint64_t budget) {
+    on.device_budget = Bytes{budget};
+    return planning::pieces_that_fit(trace, on, {a, b, c});
+  };
+  CHECK(fitting(5120) == std::vector{a, b, c});
+  CHECK(fitting(5119) == std::vector{a, c});
+  CHECK(fitting(3584) == std::vector{a, c});
+  CHECK(fitting(3583) == std::vector{c});
+  CHECK(fitting(2048) == std::vector{c});
+  CHECK(fitting(1000) == std::vector{c});  // nothing helps: c needs 512 bytes in pieces, and 1024 as a whole
 }
 
 }  // namespace swapmm::test::pieces_test

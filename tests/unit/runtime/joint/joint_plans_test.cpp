@@ -15,11 +15,9 @@
 
 #include "support/side_by_side.hpp"
 
-using namespace swapmm;
-using namespace swapmm::test;
-using namespace std::chrono_literals;
+namespace swapmm::test::joint_plans_test {
 
-namespace {
+using namespace std::chrono_literals;
 
 constexpr std::uint64_t link_speed = 1'000'000'000;
 
@@ -97,8 +95,6 @@ class Devices {
   std::vector<std::unique_ptr<SideRun>> runs;
   std::vector<std::unique_ptr<SideModel>> models;
 };
-
-}  // namespace
 
 TEST_CASE("managers that share links follow one plan, faster than each its own") {
   Setup setup = three_programs();
@@ -241,3 +237,5 @@ TEST_CASE("plans that are not made together say why") {
 }
 
 TEST_CASE("links that share nothing are refused") { CHECK_THROWS_AS(SharedLinks({}), UsageError); }
+
+}  // namespace swapmm::test::joint_plans_test

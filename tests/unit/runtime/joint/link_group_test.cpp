@@ -12,12 +12,11 @@
 
 #include "support/update_program.hpp"
 
-using namespace swapmm;
+namespace swapmm::test::link_group_test {
+
 using namespace swapmm::runtime;
 using namespace std::chrono_literals;
 using Verdict = LinkGroup::Verdict;
-
-namespace {
 
 /// Six operations of 100 ns, each on a tensor of 64 bytes, with room for three of them.
 v2::planning::DeviceProgram program(std::size_t operations = 6) {
@@ -30,8 +29,6 @@ v2::planning::DeviceProgram program(std::size_t operations = 6) {
 std::shared_ptr<LinkGroup> group() {
   return std::make_shared<LinkGroup>(LinkCapacities{.to_devices = 1'000'000'000, .from_devices = 1'000'000'000});
 }
-
-}  // namespace
 
 TEST_CASE("a question is asked when all have offered, and once") {
   const auto links = group();
@@ -131,3 +128,5 @@ TEST_CASE("a joint plan is kept if its slowest manager got no slower") {
   }
   SUBCASE("there is a newer plan") { CHECK(links->judge(b.id(), plan - 1, 860ns, 85ns) == Verdict::keep); }
 }
+
+}  // namespace swapmm::test::link_group_test

@@ -13,12 +13,11 @@
 #include <swapmm/runtime/joint/turn_board.hpp>
 #include <swapmm/runtime/joint/turn_taker.hpp>
 
-using namespace swapmm;
+namespace swapmm::test::turn_taker_test {
+
 using namespace swapmm::runtime;
 using namespace std::chrono_literals;
 using Sim = simulated::Backend;
-
-namespace {
 
 constexpr Bytes size{1000};
 
@@ -85,8 +84,6 @@ struct TwoDesks {
   std::optional<Desk> first{std::in_place, 1, 2, clock, board};
   Desk second{2, 1, clock, board};
 };
-
-}  // namespace
 
 TEST_CASE_FIXTURE(TwoDesks, "a copy waits for the other manager's copy of the same round") {
   REQUIRE(second.can_wait);
@@ -195,3 +192,5 @@ TEST_CASE("managers on devices with clocks of their own cannot wait for each oth
   CHECK(first.can_wait);
   CHECK(!second.can_wait);
 }
+
+}  // namespace swapmm::test::turn_taker_test
