@@ -29,6 +29,17 @@ class SharedLinksProbe {
     for (B& backend : backends) devices_.emplace_back(backend, piece_);
   }
 
+  SharedLinksProbe(const SharedLinksProbe&) = delete;
+  SharedLinksProbe& operator=(const SharedLinksProbe&) = delete;
+  ~SharedLinksProbe() {
+    for (Device& device : devices_) {
+      try {
+        device.backend.set_timing(false);
+      } catch (const BackendError&) {  // NOLINT(bugprone-empty-catch): a lost device measures nothing
+      }
+    }
+  }
+
   [[nodiscard]] LinkCapacities measure() {
     for (Device& device : devices_) device.backend.set_timing(true);
     std::vector<Device*> all;
@@ -55,11 +66,12 @@ class SharedLinksProbe {
     const double in = time(all, true, false);
     const double out = time(all, false, true);
     const double both = time(all, true, true);
-    for (Device& device : devices_) device.backend.set_timing(false);
+    double both_alone = std::max(in, out);  // one device may be slower, too, if it copies both ways
+    for (Device* const device : all) both_alone = std::max(both_alone, time({device}, true, true));
     const double in_bytes = bytes(&Device::in);
     const double out_bytes = bytes(&Device::out);
     return {shared(in_bytes, in, in_alone), shared(out_bytes, out, out_alone),
-            shared(in_bytes + out_bytes, both, std::max(in, out))};
+            shared(in_bytes + out_bytes, both, both_alone)};
   }
 
  private:
@@ -67,7 +79,8 @@ class SharedLinksProbe {
     explicit Lane(B& backend) : begin(backend.make_event()), end(backend.make_event()) {}
     /// Copies as often as takes so long.
     void repeat(double seconds) {
-      const int before = std::exchange(copies, std::clamp(static_cast<int>(seconds / alone * copies), 1, 64));
+      const double wanted = std::clamp(seconds / alone * copies, 1.0, 64.0);
+      const int before = std::exchange(copies, static_cast<int>(wanted));
       alone *= static_cast<double>(copies) / before;
     }
     typename B::Event begin;
@@ -149,10 +162,11 @@ class SharedLinksProbe {
 
 /// Measures what devices share on their way to the host, for SharedLinks: how fast copies of each device are alone, and
 /// of all of them at once. Takes a tenth of a second or so on real devices. Meanwhile it uses twice `piece` of device
-/// memory and of page-locked host memory for each device. Nothing else should run there, and backends have no manager
-/// yet. Throws BackendError.
+/// memory and of page-locked host memory for each device. Nothing else should run there, so measure before managers are
+/// made. All capacities are 0 if nothing is shared, or if there are fewer than two backends. Throws BackendError.
 template <Backend B>
 [[nodiscard]] LinkCapacities measure_shared_links(std::span<B> backends, Bytes piece = Bytes{32U << 20U}) {
+  if (backends.size() < 2) return {};
   return detail::SharedLinksProbe<B>(backends, piece).measure();
 }
 

@@ -156,7 +156,7 @@ static void test_shared_links(void) {
     swapmm_manager_destroy(p[i].manager);
   }
 
-  CHECK_ERROR(SWAPMM_USAGE_ERROR, "share nothing", swapmm_shared_links_create(0, 0, 0, &links));
+  CHECK_ERROR(SWAPMM_USAGE_ERROR, "all capacities are 0", swapmm_shared_links_create(0, 0, 0, &links));
   CHECK(links == NULL);
   links = (swapmm_shared_links*)&options;
   NEED(swapmm_shared_links_measure((const swapmm_backend* const*)backends, 2, 8192, &links));

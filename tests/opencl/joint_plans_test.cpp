@@ -2,8 +2,9 @@
 // Managers on two devices of one context that share the way to the host.
 #include <doctest/doctest.h>
 
-#include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -13,20 +14,20 @@
 
 #include <swapmm/measure_shared_links.hpp>
 #include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/program.hpp>
 #include <swapmm/runtime/joint/turn_board.hpp>
 #include <swapmm/shared_links.hpp>
 
 #include "opencl/support.hpp"
 #include "opencl/two_devices.hpp"
-#include "support/chain.hpp"
+#include "support/numbers.hpp"
+#include "support/side_by_side.hpp"
 #include "support/steady_plans.hpp"
 
 namespace {
 
 using namespace swapmm;
 using namespace swapmm::test;
-
-constexpr std::size_t layers = 10;
 
 /// One for each of two devices in one context.
 std::vector<opencl::Backend> two_backends() {
@@ -44,22 +45,49 @@ SchedulerOptions slow_links() {
   return steady(options);
 }
 
-/// A manager with a chain of layers, in less than half of their memory.
-struct Learner {
-  Learner(const opencl::Backend& backend, const std::shared_ptr<SharedLinks>& links)
-      : manager(backend, options(links), Scheduler(slow_links())), chain(manager, layers), model(layers) {}
+const SideProgram program{.layers = 10, .numbers = 1024};
 
-  static Options options(const std::shared_ptr<SharedLinks>& links) {
-    Options options{.device_budget = Bytes{chain_bytes(layers).value * 2 / 5}};
-    options.shared_links = links;
-    return options;
+/// A manager with a training step, in less than half of the memory that it needs.
+class Learner {
+ public:
+  Learner(const opencl::Backend& backend, const std::shared_ptr<SharedLinks>& links)
+      : manager(backend, options(links), Scheduler(slow_links())),
+        compiled_(backend, Kernels::source),
+        blend_(compiled_.kernel("blend")),
+        grow_(compiled_.kernel("grow")),
+        input_(manager.tensor<Number>({program.numbers}, "input")),
+        model_(program) {
+    for (std::size_t i = 0; i < program.layers; ++i) {
+      weights_.push_back(manager.tensor<Number>({program.numbers}, "w" + std::to_string(i)));
+      weights_.back().upload(numbers(program.numbers, static_cast<Number>(100 + i)));
+      results_.push_back(manager.tensor<Number>({program.numbers}, "r" + std::to_string(i), transient));
+    }
   }
+
   void iterate(Number seed) {
-    chain.iterate(seed);
-    model.iterate(seed);
+    model_.iterate(seed);
+    const auto iteration = manager.iteration("train");
+    input_.upload(numbers(program.numbers, seed));
+    for (std::size_t i = 0; i < program.layers; ++i) {
+      const auto& from = i == 0 ? input_ : results_[i - 1];
+      manager.run("forward", reads(from, weights_[i]), writes(results_[i]), [&](auto& op) {
+        blend_.set(op[from], op[weights_[i]], op[results_[i]]).enqueue(op.queue(), {program.numbers});
+      });
+    }
+    for (std::size_t i = program.layers; i-- > 0;) {
+      manager.run("backward", reads(results_[i]), updates(weights_[i]), [&](auto& op) {
+        grow_.set(op[results_[i]], op[weights_[i]]).enqueue(op.queue(), {program.numbers});
+      });
+    }
   }
-  void check() {
-    CHECK(same_weights(chain, model));
+  void check_values() {
+    for (std::size_t i = 0; i < program.layers; ++i) {
+      Numbers seen(program.numbers);
+      weights_[i].download(seen);
+      CHECK(seen == model_.weights()[i]);
+    }
+  }
+  void check_plan() {
     const Report report = manager.report();
     INFO(report);
     REQUIRE(report.plans.size() == 1);
@@ -69,8 +97,21 @@ struct Learner {
   }
 
   MemoryManager<opencl::Backend> manager;
-  Chain<opencl::Backend> chain;
-  ChainModel model;
+
+ private:
+  static Options options(const std::shared_ptr<SharedLinks>& links) {
+    Options options{.device_budget = Bytes{program.need().value * 2 / 5}};
+    options.shared_links = links;
+    return options;
+  }
+
+  opencl::Program compiled_;
+  opencl::Kernel blend_;
+  opencl::Kernel grow_;
+  Tensor<Number, opencl::Backend> input_;
+  std::vector<Tensor<Number, opencl::Backend>> weights_;
+  std::vector<Tensor<Number, opencl::Backend>> results_;
+  SideModel model_;
 };
 
 }  // namespace
@@ -86,12 +127,18 @@ TEST_CASE("joint plans: managers on two devices follow one plan, bit for bit") {
       first.iterate(i);
       second.iterate(i + 100);
     }
-    first.check();
-    second.check();
+    for (Learner* const learner : {&first, &second}) {
+      learner->check_values();
+      learner->check_plan();
+    }
     CHECK(links->joint_plans() >= 1);
-    const Report report = second.manager.report();
-    CHECK(report.turns_missed == 0);
-    MESSAGE("turns taken: ", report.turns_taken);
+    const auto missed = [&] { return second.manager.report().turns_missed; };
+    const std::uint64_t at_first = missed();  // before both followed it
+    for (Number i = 0; i < 5; ++i) {
+      first.iterate(i);
+      second.iterate(i);
+    }
+    CHECK(missed() == at_first);
   }
   CHECK(objects_at_rest() == before);
 }
@@ -113,8 +160,8 @@ TEST_CASE("joint plans: each manager in a thread of its own") {
     first.iterate(i);
     second.iterate(i);
   }
-  CHECK(same_weights(first.chain, first.model));
-  CHECK(same_weights(second.chain, second.model));
+  first.check_values();
+  second.check_values();
   CHECK(links->joint_plans() >= 1);
 }
 
@@ -122,8 +169,9 @@ TEST_CASE("joint plans: a copy waits for what another device's manager has publi
   std::vector<opencl::Backend> backends = two_backends();
   REQUIRE(backends[0].can_wait_for(backends[1]));
   runtime::TurnBoard<opencl::Backend> board;
-  REQUIRE(board.add(1, backends[0]));
-  REQUIRE(board.add(2, backends[1]));
+  board.add(1, backends[0]);
+  board.add(2, backends[1]);
+  REQUIRE(board.all_can_wait());
   board.start(1, 5, 1, backends[0]);
   board.begin_round(1);
 
@@ -164,8 +212,10 @@ TEST_CASE("joint plans: devices in contexts of their own cannot wait for each ot
     first.iterate(i);
     second.iterate(i + 100);
   }
-  first.check();
-  second.check();
+  for (Learner* const learner : {&first, &second}) {
+    learner->check_values();
+    learner->check_plan();
+  }
   CHECK(second.manager.report().turns_taken + second.manager.report().turns_missed == 0);
 }
 

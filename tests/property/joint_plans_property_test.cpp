@@ -36,6 +36,7 @@ class Draw {
 
 struct Device {
   SideProgram program;
+  std::size_t evaluates = 0;  // one in so many iterations; 0: none
   Bytes budget;
   Bytes most;  // of all budgets so far
   std::unique_ptr<SideRun> run;
@@ -43,8 +44,14 @@ struct Device {
   Number seed = 0;
 
   void iterate() {
-    run->iterate(++seed);
-    model.iterate(seed);
+    ++seed;
+    if (evaluates != 0 && seed % evaluates == 0) {
+      run->evaluate(seed, "train");  // a part of the same cycle
+      model.evaluate(seed);
+    } else {
+      run->iterate(seed);
+      model.iterate(seed);
+    }
   }
 };
 
@@ -102,14 +109,19 @@ class World {
     scheduler.planning_time = std::chrono::milliseconds(draw_.between(1, 10));
     scheduler.sample_every = draw_.between(5, 20);
     scheduler.trial_iterations = draw_.one_in(3) ? 0 : 4;
-    scheduler.drops = std::array{DropRule::by_evidence, DropRule::observed, DropRule::proven}[draw_.between(0, 2)];
+    // Which iteration a cycle goes on with after a change is not known from its first operation, so values that only
+    // the other one needs may be gone, unless they are proven dead.
+    const std::size_t evaluates = draw_.one_in(2) ? 0 : draw_.between(2, 4);
+    const std::array rules{DropRule::proven, DropRule::by_evidence, DropRule::observed};
+    scheduler.drops = rules[evaluates != 0 ? 0 : draw_.between(0, 2)];
     const Bytes budget = some_budget(program);
     Options manager;
     manager.device_budget = budget;
     manager.shared_links = links_;
     manager.run_ahead = draw_.between(1, 3);
-    devices_.push_back(std::make_unique<Device>(Device{
-        program, budget, budget, std::make_unique<SideRun>(program, options, manager, scheduler), SideModel(program)}));
+    devices_.push_back(std::make_unique<Device>(
+        Device{program, evaluates, budget, budget,
+               std::make_unique<SideRun>(program, options, manager, Scheduler(scheduler)), SideModel(program)}));
   }
   Bytes some_budget(const SideProgram& program) {
     const std::uint64_t least = 3 * round_up(program.tensor(), Bytes{16}).value;

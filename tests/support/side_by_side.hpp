@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <swapmm/backend/testing/simulated.hpp>
@@ -39,11 +40,15 @@ class SideModel {
     for (std::size_t i = 0; i < program.layers; ++i) weights_.push_back(numbers(program.numbers, Number(100 + i)));
   }
   void iterate(Number seed) {
+    evaluate(seed);
+    for (std::size_t i = program_.layers; i-- > 0;) grow(results_[i], weights_[i]);
+  }
+  /// Forward alone.
+  void evaluate(Number seed) {
     input_ = numbers(program_.numbers, seed);
     for (std::size_t i = 0; i < program_.layers; ++i) {
       blend(i == 0 ? input_ : results_[i - 1], weights_[i], results_[i]);
     }
-    for (std::size_t i = program_.layers; i-- > 0;) grow(results_[i], weights_[i]);
   }
   [[nodiscard]] const std::vector<Numbers>& weights() const { return weights_; }
 
@@ -61,9 +66,9 @@ class SideRun {
   using Touch = simulated::Touch;
 
   SideRun(const SideProgram& program, const simulated::Options& device_options, Options options,
-          SchedulerOptions scheduler = {})
+          Scheduler scheduler = Scheduler())
       : device(device_options),
-        manager(device, std::move(options), Scheduler(std::move(scheduler))),
+        manager(device, std::move(options), std::move(scheduler)),
         program_(program),
         input_(manager.tensor<Number>({program.numbers}, "input")) {
     for (std::size_t i = 0; i < program.layers; ++i) {
@@ -73,31 +78,15 @@ class SideRun {
     }
   }
 
-  void iterate(Number seed) {
-    const auto iteration = manager.iteration("train");
-    input_.upload(numbers(program_.numbers, seed));
-    for (std::size_t i = 0; i < program_.layers; ++i) {
-      manager.run("forward" + std::to_string(i), reads(i == 0 ? input_ : results_[i - 1], weights_[i]),
-                  writes(results_[i]), [&](auto& op) {
-                    const auto a = op[i == 0 ? input_ : results_[i - 1]];
-                    const auto b = op[weights_[i]];
-                    const auto to = op[results_[i]];
-                    op.queue().launch("forward", program_.forward, {Touch::read(a), Touch::read(b), Touch::write(to)},
-                                      [=] {
-                                        for (std::size_t k = 0; k < to.size(); ++k)
-                                          to[k] = 3U * a[k] + 5U * b[k] + Number(k);
-                                      });
-                  });
-    }
-    for (std::size_t i = program_.layers; i-- > 0;) {
-      manager.run("backward" + std::to_string(i), reads(results_[i]), updates(weights_[i]), [&](auto& op) {
-        const auto by = op[results_[i]];
-        const auto to = op[weights_[i]];
-        op.queue().launch("backward", program_.backward, {Touch::read(by), Touch::write(to)}, [=] {
-          for (std::size_t k = 0; k < to.size(); ++k) to[k] = 7U * to[k] + by[k];
-        });
-      });
-    }
+  void iterate(Number seed, std::string_view name = "train") {
+    const auto iteration = manager.iteration(name);
+    forward(seed);
+    backward();
+  }
+  /// Forward alone.
+  void evaluate(Number seed, std::string_view name = "evaluate") {
+    const auto iteration = manager.iteration(name);
+    forward(seed);
   }
   [[nodiscard]] std::vector<Numbers> weights() {
     std::vector<Numbers> all;
@@ -112,6 +101,34 @@ class SideRun {
   MemoryManager<Sim> manager;
 
  private:
+  void forward(Number seed) {
+    input_.upload(numbers(program_.numbers, seed));
+    for (std::size_t i = 0; i < program_.layers; ++i) {
+      manager.run("forward" + std::to_string(i), reads(i == 0 ? input_ : results_[i - 1], weights_[i]),
+                  writes(results_[i]), [&](auto& op) {
+                    const auto a = op[i == 0 ? input_ : results_[i - 1]];
+                    const auto b = op[weights_[i]];
+                    const auto to = op[results_[i]];
+                    op.queue().launch("forward", program_.forward, {Touch::read(a), Touch::read(b), Touch::write(to)},
+                                      [=] {
+                                        for (std::size_t k = 0; k < to.size(); ++k)
+                                          to[k] = 3U * a[k] + 5U * b[k] + Number(k);
+                                      });
+                  });
+    }
+  }
+  void backward() {
+    for (std::size_t i = program_.layers; i-- > 0;) {
+      manager.run("backward" + std::to_string(i), reads(results_[i]), updates(weights_[i]), [&](auto& op) {
+        const auto by = op[results_[i]];
+        const auto to = op[weights_[i]];
+        op.queue().launch("backward", program_.backward, {Touch::read(by), Touch::write(to)}, [=] {
+          for (std::size_t k = 0; k < to.size(); ++k) to[k] = 7U * to[k] + by[k];
+        });
+      });
+    }
+  }
+
   const SideProgram program_;
   Tensor<Number, Sim> input_;
   std::vector<Tensor<Number, Sim>> weights_;

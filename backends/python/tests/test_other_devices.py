@@ -75,7 +75,7 @@ class OtherDevices(unittest.TestCase):
             swapmm.SharedLinks.measured(devices, "1MiB")
 
     def test_bad_input(self):
-        with self.assertRaisesRegex(swapmm.UsageError, "share nothing"):
+        with self.assertRaisesRegex(swapmm.UsageError, "all capacities are 0"):
             swapmm.SharedLinks()
         with self.assertRaisesRegex(swapmm.UsageError, "needs backends"):
             swapmm.SharedLinks.measured([])

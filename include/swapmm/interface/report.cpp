@@ -67,6 +67,8 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
         << (plan.iterations_per_cycle > 1 ? " in " + std::to_string(plan.iterations_per_cycle) + " iterations" : "")
         << ", " << text::time_text(predicted.iteration, milliseconds) << " predicted, of it "
         << text::time_text(stall, milliseconds) << " stalls";
+    if (plan.devices > 1)
+      out << ", beside " << plan.devices - 1 << (plan.devices > 2 ? " other devices" : " other device");
     if (plan.measured.count() > 0) out << ", " << text::time_text(plan.measured, milliseconds) << " measured";
     if (plan.on_demand.count() > 0) out << ", " << text::time_text(plan.on_demand, milliseconds) << " on demand";
     if (plan.state != PlanState::settled) out << (plan.state == PlanState::left ? ", not followed" : ", on trial");
@@ -75,7 +77,6 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
           << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
           << " x the least possible";
     }
-    if (plan.devices > 1) out << "; together with " << plan.devices - 1 << " other devices";
     if (plan.replays != 0) {
       out << "; " << plan.replays << " run again, " << text::time_text(plan.replay_time, milliseconds);
     }

@@ -34,10 +34,12 @@ struct PlanSummary {
   std::size_t replays = 0;                  ///< operations of one cycle that run again instead of copies
   std::size_t encoded = 0;                  ///< tensors whose values are encoded on their way to the host
   std::chrono::nanoseconds replay_time{0};  ///< what these take, in `predicted.iteration` and `predicted.compute`
-  std::size_t devices = 1;                  ///< planned together, see Options::shared_links
-  std::size_t iterations_per_cycle = 1;     ///< more than 1 if different iterations alternate
-  Prediction predicted;                     ///< for one cycle
-  PlanState state = PlanState::settled;     ///< whether it is followed
+  /// Planned together, see Options::shared_links. With more than one, `predicted.iteration` is that of all of them side
+  /// by side, and `measured` is the time of this one.
+  std::size_t devices = 1;
+  std::size_t iterations_per_cycle = 1;  ///< more than 1 if different iterations alternate
+  Prediction predicted;                  ///< for one cycle
+  PlanState state = PlanState::settled;  ///< whether it is followed
   /// Time of one cycle with the plan, as last measured on the device: the median of a few. 0: not known.
   std::chrono::nanoseconds measured{0};
   std::chrono::nanoseconds on_demand{0};  ///< the same without a plan

@@ -20,7 +20,8 @@ class LinkGroup;
 /// as those of replicas do. See docs/several_devices.md. Any thread may use it.
 class SWAPMM_EXPORT SharedLinks {
  public:
-  /// With capacities that are known: measure_shared_links() finds them. Throws UsageError if there are none.
+  /// With capacities that are known: measure_shared_links() finds them. Each is below 2^62 bytes per second. Throws
+  /// UsageError if all are 0: devices that share nothing need no such object.
   explicit SharedLinks(const LinkCapacities& capacities);
   SharedLinks(const SharedLinks&) = delete;
   SharedLinks& operator=(const SharedLinks&) = delete;
@@ -30,7 +31,7 @@ class SWAPMM_EXPORT SharedLinks {
   [[nodiscard]] const LinkCapacities& capacities() const;
   /// Number of managers that take part now.
   [[nodiscard]] std::size_t managers() const;
-  /// Number of plans for all of them that were made so far.
+  /// Number of plans for several of them that were made so far.
   [[nodiscard]] std::uint64_t joint_plans() const;
 
  private:

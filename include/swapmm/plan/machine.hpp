@@ -40,7 +40,7 @@ struct Machine {
   friend bool operator==(const Machine&, const Machine&) = default;
 };
 
-/// What the copies of several devices to and from the host share, in bytes per second. 0: they share nothing.
+/// What the copies of several devices to and from the host share, in bytes per second; each below 2^62. 0: nothing.
 struct LinkCapacities {
   std::uint64_t to_devices = 0;    ///< of all copies from the host to devices together
   std::uint64_t from_devices = 0;  ///< of all copies from devices to the host together

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import weakref
 from typing import Any, Optional, Sequence, Union
 
@@ -45,9 +46,10 @@ class SharedLinks:
     ) -> None:
         self._rates = [0 if rate is None else bytes_of(rate) for rate in (to_devices, from_devices, both_ways)]
         if not any(self._rates):
-            raise errors.UsageError("SharedLinks: the devices share nothing: say how many bytes per second")
+            raise errors.UsageError("SharedLinks: all capacities are 0. Devices that share nothing need no shared_links")
         self._library: Optional[_native.Library] = None
         self._pointer: Optional[ctypes.c_void_p] = None
+        self._lock = threading.Lock()  # of the first use
 
     @staticmethod
     def measured(devices: Sequence[backends.Backend], piece: Union[int, str] = "32MiB") -> Optional["SharedLinks"]:
@@ -64,6 +66,7 @@ class SharedLinks:
         if not handle:
             return None
         found = SharedLinks.__new__(SharedLinks)
+        found._lock = threading.Lock()
         found._take(library, handle)
         return found
 
@@ -75,10 +78,11 @@ class SharedLinks:
         weakref.finalize(self, library.shared_links_destroy, handle)
 
     def _handle(self, library: _native.Library) -> ctypes.c_void_p:
-        if self._pointer is None:
-            handle = ctypes.c_void_p()
-            library.check(library.shared_links_create(*self._rates, ctypes.byref(handle)))
-            self._take(library, handle)
+        with self._lock:
+            if self._pointer is None:
+                handle = ctypes.c_void_p()
+                library.check(library.shared_links_create(*self._rates, ctypes.byref(handle)))
+                self._take(library, handle)
         if library is not self._library or self._pointer is None:
             raise errors.UsageError("managers that share links need backends of one kind")
         return self._pointer

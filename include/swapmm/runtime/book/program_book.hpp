@@ -106,7 +106,7 @@ class ProgramBook {
   // ---- managers that share links: program_book_joint.cpp
 
   /// From now on, plans are made together with those of other managers.
-  SWAPMM_TEMPLATE_EXPORT void join(std::weak_ptr<LinkMember> member) { links_ = std::move(member); }
+  SWAPMM_TEMPLATE_EXPORT void join(std::weak_ptr<LinkMember> member);
 
   // ---- budgets: plans for other budgets are kept and reused
 
@@ -290,23 +290,33 @@ class ProgramBook {
   void install_again(Named& programs, PlanCase& plan_case, PlanTask& task);
 
   // Managers that share links.
-  // What this manager has offered for joint plans: the cycle that it repeats.
-  struct JointOffer {
+  // The part that this manager takes in joint plans: with one cycle, for one budget.
+  struct JointPart {
     std::string name;
     std::vector<std::uint64_t> members;
     PlanBudget budget{Bytes{}};
-    FollowablePtr plan;  // that was followed then
+    FollowablePtr plan;  // that was followed when it was offered
     Program program;
-    std::uint64_t number = 0;    // 0: nothing yet
-    std::uint64_t answered = 0;  // the last joint plan that was seen
+    std::uint64_t number = 0;    // of the offer; 0: there is none
+    std::uint64_t answered = 0;  // the last answer that was seen
+    std::uint64_t since = 0;     // plans with later numbers are those of the managers that are there now
+    std::size_t elsewhere = 0;   // iterations in a row of other cycles, or with another budget
+    std::size_t patience = 32;   // so many of these until the part is taken with another cycle; doubles each time
   };
   void plan_jointly(Named& programs, const std::function<KnownMachine()>& now);
-  void offer(Named& programs, const PlanCase& plan_case, const KnownMachine& machine, LinkMember& member);
+  [[nodiscard]] bool takes_part(const Named& programs, const PlanCase& plan_case);
+  [[nodiscard]] bool is_joint(const PlanCase& plan_case) const {
+    return plan_case.plan->turns != nullptr && plan_case.plan->turns->number > joint_.since && !links_.expired();
+  }
+  void offer(const Named& programs, const PlanCase& plan_case, const KnownMachine& machine, LinkMember& member);
   void take_answer(Named& programs, const std::function<KnownMachine()>& now, const LinkMember& member);
+  void adopt_part(Named& programs, PlanCase& plan_case, const JointAnswer& answer, const KnownMachine& machine);
+  void plan_alone_again(Named& programs, PlanCase& plan_case, const KnownMachine& machine);
   [[nodiscard]] bool is_measured_beside_others(PlanCase& plan_case) const;
   void ask_for_all(const Named& programs, LinkMember& member);
   void judge_jointly(Named& programs, PlanCase& plan_case);
   void reconsider_jointly(Named& programs, PlanCase& plan_case, const KnownMachine& machine);
+  void plan_again(Named& programs, PlanCase& plan_case, Program program, const KnownMachine& machine);
 
   PlanSummary summary_of(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] std::optional<OnDemandSummary> on_demand_summary(const Named& programs) const;
@@ -330,7 +340,7 @@ class ProgramBook {
   std::uint64_t sampled_rounds_ = 0;
   bool callables_until_end_ = false;  // see set_callables_until_end()
   std::weak_ptr<LinkMember> links_;
-  JointOffer joint_;
+  JointPart joint_;
 };
 
 }  // namespace swapmm::runtime

@@ -47,37 +47,64 @@ std::shared_ptr<const PlanTurns> turns_of(const JointAnswer& answer, const Compi
 
 }  // namespace
 
+void ProgramBook::join(std::weak_ptr<LinkMember> member) {
+  links_ = std::move(member);
+  joint_ = {};
+  joint_.since = LinkGroup::last_number();
+}
+
 void ProgramBook::plan_jointly(Named& programs, const std::function<KnownMachine()>& now) {
   const std::shared_ptr<LinkMember> member = links_.lock();
   if (member == nullptr) return;
   take_answer(programs, now, *member);
-  const std::vector<PlanCase>& cases = programs.now().cases;
+  std::vector<PlanCase>& cases = programs.now().cases;
   const bool is_at_rest = !cases.empty() && cases.front().choice() != nullptr && cases.front().awaited == 0 &&
                           cases.front().state == PlanState::settled;
-  if (!is_at_rest || pending_ != nullptr) return;
-  const PlanCase& latest = cases.front();
-  const bool is_joint = latest.plan->turns != nullptr && latest.plan->turns->number == joint_.answered;
-  if (!is_joint && latest.plan != joint_.plan) offer(programs, latest, now(), *member);
+  if (!is_at_rest || pending_ != nullptr || !takes_part(programs, cases.front())) return;
+  PlanCase& latest = cases.front();
+  // This one has gone back to a joint plan that the others have left.
+  const bool is_old = is_joint(latest) && latest.plan->turns->number != joint_.answered;
+  if (is_old && joint_.plan != nullptr) plan_alone_again(programs, latest, now());
+  if ((!is_joint(latest) || is_old) && latest.plan != joint_.plan) offer(programs, latest, now(), *member);
   ask_for_all(programs, *member);
   take_answer(programs, now, *member);
 }
 
-void ProgramBook::offer(Named& programs, const PlanCase& plan_case, const KnownMachine& machine, LinkMember& member) {
-  joint_.name = programs.name;
-  joint_.members = plan_case.members;
-  joint_.budget = budget_;
-  joint_.plan = plan_case.plan;
-  joint_.number = 0;
-  const auto refuse = [&](const char* why) {
-    note("iteration \"" + programs.name + "\" is not planned together with other devices: " + why);
-  };
+// A manager takes part with one cycle. It takes another one, or another budget, only if the program stays there for
+// long: each time is a plan for all.
+bool ProgramBook::takes_part(const Named& programs, const PlanCase& plan_case) {
+  const bool is_the_one =
+      joint_.name == programs.name && joint_.budget == budget_ && same_cycle(joint_.members, plan_case.members);
+  if (is_the_one || joint_.members.empty()) {
+    joint_.elsewhere = 0;
+    return true;
+  }
+  if (++joint_.elsewhere < joint_.patience) return false;
+  joint_.elsewhere = 0;
+  joint_.patience *= 2;
+  joint_.plan = nullptr;
+  return true;
+}
+
+void ProgramBook::offer(const Named& programs, const PlanCase& plan_case, const KnownMachine& machine,
+                        LinkMember& member) {
   std::optional<Program> program = refreshed(programs, plan_case);
   if (!program) return;
-  if (options_.planner.name() != "best") return refuse("only the planner best makes such plans");
-  if (plan_case.plan->tiered) return refuse("its plan tells host, file and neighbours apart");
-  if (encodes(*program)) return refuse("values are encoded on their way");
-  joint_.program = *std::move(program);
-  joint_.number = member.group().offer(member.id(), {joint_.program.trace, as_one_memory(joint_.program, machine)});
+  const char* why = nullptr;
+  if (options_.planner.name() != "best") why = "only the planner best makes such plans";
+  if (plan_case.plan->tiered) why = "its plan tells host, file and neighbours apart";
+  if (encodes(*program)) why = "values are encoded on their way";
+  if (plan_case.plan->without_replays != nullptr && !compares()) why = "its plan runs operations again";
+  JointPart part{programs.name,   plan_case.members, budget_, plan_case.plan, {}, 0,
+                 joint_.answered, joint_.since,      0,       joint_.patience};
+  if (why != nullptr) {
+    member.group().decline(member.id());
+    note("iteration \"" + programs.name + "\" is not planned together with other devices: " + why);
+  } else {
+    part.program = *std::move(program);
+    part.number = member.group().offer(member.id(), {part.program.trace, as_one_memory(part.program, machine)});
+  }
+  joint_ = std::move(part);
 }
 
 void ProgramBook::ask_for_all(const Named& programs, LinkMember& member) {
@@ -99,18 +126,50 @@ void ProgramBook::take_answer(Named& programs, const std::function<KnownMachine(
   const auto known =
       std::ranges::find_if(cases, [&](const PlanCase& each) { return same_cycle(each.members, joint_.members); });
   if (known == cases.end() || known->state != PlanState::settled || known->checking) return;
-  if (answer->problem.empty() && !is_measured_beside_others(*known)) return;
-  joint_.answered = answer->number;
   if (!answer->problem.empty()) {
-    return note("iteration \"" + programs.name + "\" is not planned together with other devices: " + answer->problem);
+    note("iteration \"" + programs.name + "\" is not planned together with other devices: " + answer->problem);
+    known->measured_again = false;
+  } else if (answer->members.size() == 1) {
+    plan_alone_again(programs, *known, now());
+  } else if (is_measured_beside_others(*known)) {
+    adopt_part(programs, *known, *answer, now());
+  } else {
+    return;
   }
-  Result<CompiledPlan> adopted = adopt_plan(joint_.program, answer->plan, as_one_memory(joint_.program, now()));
+  joint_.answered = answer->number;
+}
+
+void ProgramBook::adopt_part(Named& programs, PlanCase& plan_case, const JointAnswer& answer,
+                             const KnownMachine& machine) {
+  Result<CompiledPlan> adopted = adopt_plan(joint_.program, answer.plan, as_one_memory(joint_.program, machine));
   if (!adopted) {
+    plan_case.measured_again = false;
     return note("iteration \"" + programs.name + "\": the joint plan is refused: " + adopted.problem().message);
   }
-  adopted->turns = turns_of(*answer, *adopted);
-  known->try_out(std::make_shared<const CompiledPlan>(*std::move(adopted)), compares());
+  adopted->turns = turns_of(answer, *adopted);
+  const Plan& old = plan_case.plan->plan;
+  const bool is_same =
+      is_joint(plan_case) && adopted->plan.commands == old.commands && adopted->plan.initial == old.initial;
+  auto next = std::make_shared<const CompiledPlan>(*std::move(adopted));
   ++plans_made_;
+  if (!is_same) return plan_case.try_out(std::move(next), compares());
+  // Only the turns differ, and times are better known.
+  plan_case.predicted = next->plan.predicted.iteration;
+  plan_case.plan = std::move(next);
+  plan_case.measured_again = false;
+  plan_case.lose_patience();
+}
+
+// The other managers are gone.
+void ProgramBook::plan_alone_again(Named& programs, PlanCase& plan_case, const KnownMachine& machine) {
+  if (!is_joint(plan_case)) return;
+  std::optional<Program> program = refreshed(programs, plan_case);
+  auto without_turns = std::make_shared<CompiledPlan>(*plan_case.plan);
+  without_turns->turns = nullptr;
+  plan_case.plan = std::move(without_turns);
+  plan_case.measured_again = false;
+  joint_.plan = plan_case.plan;  // there is nobody to offer it to
+  if (program && pending_ == nullptr) plan_again(programs, plan_case, *std::move(program), machine);
 }
 
 // What is known of the plan before was measured when others did something else. So its rounds are timed once more, now
@@ -125,27 +184,37 @@ bool ProgramBook::is_measured_beside_others(PlanCase& plan_case) const {
   return plan_case.times.count() >= rounds_counted();
 }
 
-// The trial ends when all managers of the plan have measured. If one of them never does, this one keeps the plan.
+// The trial ends when all managers of the plan have measured. If they do not, each of them decides for itself.
 void ProgramBook::judge_jointly(Named& programs, PlanCase& plan_case) {
   const std::shared_ptr<LinkMember> member = links_.lock();
   const nanoseconds took = *plan_case.times.median();
   const std::optional<nanoseconds> before =
       plan_case.before != nullptr ? plan_case.before_times.median() : std::nullopt;
-  auto verdict = LinkGroup::Verdict::keep;
+  auto verdict = LinkGroup::Verdict::superseded;
   if (member != nullptr) verdict = member->group().judge(member->id(), plan_case.plan->turns->number, took, before);
   constexpr std::size_t most_patient = 16;
-  if (verdict == LinkGroup::Verdict::open && plan_case.rounds < most_patient * options_.trial_iterations) return;
-  if (verdict == LinkGroup::Verdict::lose) return lose(programs, plan_case, took, before.value_or(took));
-  plan_case.patience = 1;
+  const bool is_waiting = verdict == LinkGroup::Verdict::open;
+  if (is_waiting && plan_case.rounds < most_patient * options_.trial_iterations) return;
+  const bool is_slower = before && slower(took, *before);
+  if (verdict == LinkGroup::Verdict::lose || (verdict != LinkGroup::Verdict::keep && is_slower)) {
+    return lose(programs, plan_case, took, before.value_or(took));
+  }
+  if (before && !slower(*before, took)) {
+    plan_case.lose_patience();
+  } else {
+    plan_case.patience = 1;
+  }
   plan_case.keep();
 }
 
-// If rounds take another time than was promised, the devices are planned for with the times known now.
+// If rounds take longer than was promised, the devices are planned for with the times known now.
 void ProgramBook::reconsider_jointly(Named& programs, PlanCase& plan_case, const KnownMachine& machine) {
   const std::shared_ptr<LinkMember> member = links_.lock();
   const std::optional<nanoseconds> measured = plan_case.times.median();
-  if (member == nullptr || !measured) return;
-  if (!is_off(*measured, plan_case.predicted, options_.replan_above)) return;
+  if (member == nullptr || !measured || !takes_part(programs, plan_case)) return;
+  // The prediction is for all devices; this one alone may be quicker.
+  const auto expected = static_cast<double>(plan_case.predicted.count());
+  if (static_cast<double>(measured->count()) <= (1 + options_.replan_above) * expected) return;
   plan_case.samples = 0;
   ++plans_remade_;
   plan_case.lose_patience();

@@ -196,7 +196,7 @@ nanoseconds ProgramBook::first_copies(const IterationLog& log, const Link& link)
 void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   if (plan_case.state != PlanState::on_trial || plan_case.checking) return;
   if (plan_case.times.count() < rounds_counted()) return;
-  if (plan_case.plan->turns != nullptr) return judge_jointly(programs, plan_case);
+  if (is_joint(plan_case)) return judge_jointly(programs, plan_case);
   const nanoseconds took = *plan_case.times.median();
   if (plan_case.before == nullptr) {
     const std::optional<DemandTime> demand = demand_time(programs, plan_case);
@@ -237,6 +237,13 @@ void ProgramBook::keep_faster(Named& programs, PlanCase& plan_case) {
 
 void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds took, nanoseconds before) {
   const bool by_plan = plan_case.before != nullptr;
+  if (by_plan && is_joint(plan_case)) {
+    note("iteration \"" + programs.name +
+         "\": the plan with other devices makes the slowest of them slower; here it takes " + text::time_text(took) +
+         " a round, the plan before it " + text::time_text(before) + ": gone back to that");
+    plan_case.lose_patience();
+    return plan_case.go_back();
+  }
   note("iteration \"" + programs.name + "\": the plan by " + plan_case.plan->plan.planner + " takes " +
        text::time_text(took) + " a round, " + (by_plan ? "the plan before it " : "on demand ") +
        text::time_text(before) + ": gone back to that");
@@ -327,12 +334,16 @@ void ProgramBook::reconsider(Named& programs, PlanCase& plan_case, const KnownMa
   if (++plan_case.samples < plan_case.patience || pending_ != nullptr) return;
   std::optional<Program> program = refreshed(programs, plan_case);
   if (!program) return;
-  if (plan_case.plan->turns != nullptr) return reconsider_jointly(programs, plan_case, machine);
+  if (is_joint(plan_case)) return reconsider_jointly(programs, plan_case, machine);
   if (plan_case.state != PlanState::left && !prediction_is_off(plan_case, program->trace, machine)) return;
   plan_case.samples = 0;
   ++plans_remade_;
+  plan_again(programs, plan_case, *std::move(program), machine);
+}
+
+void ProgramBook::plan_again(Named& programs, PlanCase& plan_case, Program program, const KnownMachine& machine) {
   auto task = std::make_shared<PlanTask>();
-  task->program = *std::move(program);
+  task->program = std::move(program);
   task->machine = machine;
   task->planner = options_.planner;
   task->allows_replays = allows_replays();
@@ -379,7 +390,7 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   PlanSummary summary;
   summary.iteration = programs.name;
   summary.planner = known.plan.planner;
-  if (known.turns != nullptr) summary.devices = known.turns->members.size();
+  if (is_joint(plan_case)) summary.devices = known.turns->members.size();
   summary.operations = known.observed().trace.operations.size();
   for (std::size_t i = 0; i < known.program.replays.is_replay.size(); ++i) {
     if (!known.program.replays.is_replay[i]) continue;

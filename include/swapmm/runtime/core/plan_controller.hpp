@@ -364,9 +364,9 @@ class PlanController {
 
   // After new measurements, or with another budget, another plan may be better, or no plan at all.
   void follow_the_choice() {
-    if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan())) {
+    if (state_.executor.active() && !state_.executor.at_start()) return;  // another plan begins with a round
+    if (state_.executor.active() && !holds_plan() && !book_.still_chosen(name_, state_.executor.plan()))
       leave_plan("another plan, or none, is chosen now", false);
-    }
     book_.replan_for_budget(
         name_, [&] { return state_.machine(book_); },
         [&](const Program& program) { return state_.executor.obstacle(program).empty(); });

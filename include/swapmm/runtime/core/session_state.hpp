@@ -54,9 +54,10 @@ struct SessionState {
 
   void share_links(const std::shared_ptr<LinkGroup>& group) {
     link_member = std::make_shared<LinkMember>(group);
-    std::shared_ptr<TurnBoard<B>> board = group->board<B>();
-    if (board == nullptr || !board->add(link_member->id(), store.backend)) group->without_turns();
-    if (board != nullptr) executor.turns().join(std::move(board), link_member->id(), in_capture);
+    std::shared_ptr<TurnBoard<B>> board = group->board<B>(link_member->id());
+    if (board == nullptr) return;
+    board->add(link_member->id(), store.backend);
+    executor.turns().join(std::move(board), link_member->id(), in_capture);
   }
 
   /// The speed that plans are made for if nothing is known, not even after LinkProbe: so slow that a plan moves as

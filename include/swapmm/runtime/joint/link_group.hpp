@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,11 +32,11 @@ class LinkGroup;
 
 /// A manager's part of a joint plan.
 struct JointAnswer {
-  std::uint64_t number = 0;  ///< of the answer, and of its joint plan; above 0
+  std::uint64_t number = 0;  ///< of the answer, and of its joint plan: above 0, ascending in the whole process
   std::uint64_t offer = 0;   ///< what the manager had offered
   std::string problem{};     ///< why there is no plan
   Plan plan{};
-  std::vector<LinkMemberId> members{};     ///< of all managers
+  std::vector<LinkMemberId> members{};     ///< of all managers. If there is one, it is alone, and has no plan
   std::vector<std::uint32_t> published{};  ///< commands of the plan that others wait for: slot by slot, ascending
   struct Wait {
     std::uint32_t command = 0;
@@ -44,7 +45,7 @@ struct JointAnswer {
   std::vector<Wait> waits{};  ///< ascending by command
 };
 
-/// The task of making a joint plan of what all managers have offered. Any thread may run it.
+/// The task of making a joint plan of what managers have offered. Any thread may run it.
 class JointQuestion {
  public:
   using Offers = std::vector<std::pair<LinkMemberId, std::uint64_t>>;
@@ -71,55 +72,80 @@ class JointQuestion {
 /// these are faster than the plans before. For any thread.
 class LinkGroup : public std::enable_shared_from_this<LinkGroup> {
  public:
+  /// Calls of take_question(), for each manager that has offered something, after which managers that have offered
+  /// nothing are not waited for any more.
+  static constexpr std::uint64_t patience_for_offers = 64;
+  /// The same after which a question that nobody answers is asked again.
+  static constexpr std::uint64_t patience_for_answers = 4096;
+
   explicit LinkGroup(const LinkCapacities& capacities) : capacities_(capacities) {}
 
   [[nodiscard]] const LinkCapacities& capacities() const { return capacities_; }
   [[nodiscard]] std::size_t members() const;
   /// How many joint plans were made.
   [[nodiscard]] std::uint64_t plans() const;
+  /// The number of the last answer in the process.
+  [[nodiscard]] static std::uint64_t last_number();
 
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT LinkMemberId join();
   SWAPMM_TEMPLATE_EXPORT void leave(LinkMemberId member) noexcept;
-  /// Plans may not let copies of one device wait for those of another one.
-  SWAPMM_TEMPLATE_EXPORT void without_turns();
-  /// The board of managers with such a backend; null if the first manager had another one.
+  /// The board on which the manager's copies take turns; null if the first manager's backend is of another type.
   template <Backend B>
-  [[nodiscard]] std::shared_ptr<TurnBoard<B>> board() {
+  [[nodiscard]] std::shared_ptr<TurnBoard<B>> board(LinkMemberId member) {
     const std::lock_guard lock(mutex_);
     if (board_ == nullptr) {
-      board_ = std::make_shared<TurnBoard<B>>();
+      const auto made = std::make_shared<TurnBoard<B>>();
+      all_can_wait_ = [made] { return made->all_can_wait(); };
+      board_ = made;
       backend_ = &typeid(B);
     }
     if (*backend_ != typeid(B)) return nullptr;
+    members_.at(member).is_on_board = true;
     return std::static_pointer_cast<TurnBoard<B>>(board_);
   }
 
   /// What the manager's iterations are from now on. Returns the number of the offer.
   std::uint64_t offer(LinkMemberId member, v2::planning::DeviceProgram program);
-  /// The question that somebody has to answer now; null if there is none.
+  /// The manager does not take part in joint plans, until it offers something.
+  void decline(LinkMemberId member);
+  /// The question that somebody has to answer now; null if there is none. Managers call it again and again.
   [[nodiscard]] std::shared_ptr<JointQuestion> take_question();
   /// The last answer for a manager; null if there is none.
   [[nodiscard]] std::shared_ptr<const JointAnswer> answer_for(LinkMemberId member) const;
 
-  enum class Verdict : std::uint8_t { open, keep, lose };
-  /// The manager's rounds took so long with the joint plan, and so long before it. Says what becomes of the plan once
-  /// all of its managers have measured: what counts is the slowest of them.
+  enum class Verdict : std::uint8_t {
+    open,        ///< not all managers have measured
+    keep,        ///< the slowest of them got no slower
+    lose,        ///< it did
+    superseded,  ///< there is another plan, or nobody can tell: each manager decides for itself
+  };
+  /// The manager's rounds took so long with the joint plan, and so long before it. Once there is a verdict for a plan,
+  /// it stays.
   Verdict judge(LinkMemberId member, std::uint64_t plan, std::chrono::nanoseconds took,
                 std::optional<std::chrono::nanoseconds> before);
 
  private:
   friend class JointQuestion;
-  struct Trial {
+  struct Times {
     std::chrono::nanoseconds took{0};
     std::optional<std::chrono::nanoseconds> before;
   };
+  /// Of one joint plan.
+  struct Trial {
+    std::map<LinkMemberId, Times> times;
+    Verdict verdict = Verdict::open;
+  };
   struct Member {
-    std::uint64_t offer = 0;  // 0: none yet
+    std::uint64_t offer = 0;  // 0: none
+    bool declines = false;
+    bool is_on_board = false;
     std::shared_ptr<const v2::planning::DeviceProgram> program;
     std::shared_ptr<const JointAnswer> answer;
-    std::optional<Trial> trial;  // with the plan of the answer
+    std::shared_ptr<Trial> trial;  // of the answer
   };
 
+  void change();
+  [[nodiscard]] bool is_time_to_ask();
   void give_back();
   void post(const JointQuestion::Offers& offers, Result<v2::planning::DevicesPlan> plan);
 
@@ -127,14 +153,14 @@ class LinkGroup : public std::enable_shared_from_this<LinkGroup> {
   mutable std::mutex mutex_;
   std::map<LinkMemberId, Member> members_;  // in the order in which they came
   std::shared_ptr<void> board_;
+  std::function<bool()> all_can_wait_;
   const std::type_info* backend_ = nullptr;
-  bool with_turns_ = true;
-  bool is_asked_ = false;     // a question is out
-  bool has_changed_ = false;  // since the last question
+  bool is_asked_ = false;       // a question is out
+  bool has_changed_ = false;    // since the last question
+  std::uint64_t patience_ = 0;  // calls of take_question() since it was asked, or since something changed
   LinkMemberId last_member_ = 0;
   std::uint64_t last_offer_ = 0;
-  std::uint64_t answers_ = 0;
-  std::uint64_t plans_ = 0;  // those with a plan
+  std::uint64_t plans_ = 0;
 };
 
 /// A manager's membership.

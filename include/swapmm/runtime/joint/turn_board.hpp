@@ -24,18 +24,22 @@ class TurnBoard {
   /// Rounds whose ends are kept. The host is at most three rounds ahead of its device.
   static constexpr std::uint64_t depth = 4;
 
-  /// Adds a manager. Returns whether all managers so far can wait for each other.
-  bool add(LinkMemberId member, const B& backend) {
+  /// Adds a manager.
+  void add(LinkMemberId member, const B& backend) {
     const std::lock_guard lock(mutex_);
-    if constexpr (TurnTakingBackend<B>) {
-      for (const auto& [other, known] : members_) {
-        all_can_wait_ = all_can_wait_ && backend.can_wait_for(*known.backend) && known.backend->can_wait_for(backend);
-      }
-    } else {
-      all_can_wait_ = false;
-    }
     members_[member].backend = &backend;
-    return all_can_wait_;
+  }
+  /// Whether all managers can wait for each other.
+  [[nodiscard]] bool all_can_wait() const {
+    if constexpr (TurnTakingBackend<B>) {
+      const std::lock_guard lock(mutex_);
+      return std::ranges::all_of(members_, [&](const auto& one) {
+        return std::ranges::all_of(
+            members_, [&](const auto& other) { return one.second.backend->can_wait_for(*other.second.backend); });
+      });
+    } else {
+      return false;
+    }
   }
   void remove(LinkMemberId member) noexcept {
     const std::lock_guard lock(mutex_);
@@ -93,7 +97,7 @@ class TurnBoard {
                               QueueKind queue, B& backend) {
     const std::lock_guard lock(mutex_);
     const auto known = members_.find(other);
-    if (known == members_.end() || known->second.plan != plan) return false;
+    if (known == members_.end() || known->second.plan != plan || slot >= known->second.slots.size()) return false;
     const Slot& from = known->second.slots[slot];
     const std::size_t at = round % depth;
     if (from.round_of[at] != round) return false;
@@ -116,7 +120,6 @@ class TurnBoard {
 
   mutable std::mutex mutex_;
   std::map<LinkMemberId, Member> members_;
-  bool all_can_wait_ = true;
 };
 
 }  // namespace swapmm::runtime

@@ -104,6 +104,55 @@ TEST_CASE("one manager alone asks nothing, but after the others have left") {
   REQUIRE(question != nullptr);
   question->answer({});
   CHECK(links->answer_for(a.id())->members.size() == 1);
+  CHECK(links->answer_for(a.id())->plan.commands.empty());
+  CHECK(links->plans() == 1);
+}
+
+TEST_CASE("who declines, and who offers nothing for long, is left out") {
+  const auto links = group();
+  LinkMember a(links);
+  LinkMember b(links);
+  LinkMember c(links);
+  links->offer(a.id(), program());
+  links->offer(c.id(), program());
+  std::uint64_t calls = 1;
+  SUBCASE("declines") {
+    links->decline(b.id());
+    links->take_question()->answer({});
+  }
+  SUBCASE("offers nothing") {
+    std::shared_ptr<JointQuestion> question;
+    for (; (question = links->take_question()) == nullptr; ++calls) REQUIRE(calls < 1000);
+    CHECK(calls == 2 * LinkGroup::patience_for_offers + 1);
+    question->answer({});
+  }
+  CHECK(links->answer_for(a.id())->members == std::vector{a.id(), c.id()});
+  CHECK(links->answer_for(b.id()) == nullptr);
+  // It may come later.
+  links->offer(b.id(), program());
+  links->take_question()->answer({});
+  CHECK(links->answer_for(b.id())->members.size() == 3);
+  links->decline(b.id());
+  links->take_question()->answer({});
+  CHECK(links->answer_for(a.id())->members.size() == 2);
+}
+
+TEST_CASE("a question that nobody answers is asked again") {
+  const auto links = group();
+  LinkMember a(links);
+  LinkMember b(links);
+  links->offer(a.id(), program());
+  links->offer(b.id(), program());
+  const std::shared_ptr<JointQuestion> first = links->take_question();
+  REQUIRE(first != nullptr);
+  std::shared_ptr<JointQuestion> second;
+  std::uint64_t calls = 1;
+  for (; (second = links->take_question()) == nullptr; ++calls) REQUIRE(calls < 100'000);
+  CHECK(calls == 2 * LinkGroup::patience_for_answers + 1);
+  second->answer({});
+  const std::uint64_t number = links->answer_for(a.id())->number;
+  first->answer({});  // late, and as good
+  CHECK(links->answer_for(a.id())->number > number);
 }
 
 TEST_CASE("a joint plan is kept if its slowest manager got no slower") {
@@ -124,9 +173,14 @@ TEST_CASE("a joint plan is kept if its slowest manager got no slower") {
     CHECK(links->judge(a.id(), plan, 90ns, 80ns) == Verdict::lose);
   }
   SUBCASE("nobody knows how long the other one took before") {
-    CHECK(links->judge(b.id(), plan, 86ns, std::nullopt) == Verdict::keep);
+    CHECK(links->judge(b.id(), plan, 86ns, std::nullopt) == Verdict::superseded);
+    CHECK(links->judge(a.id(), plan, 90ns, 80ns) == Verdict::superseded);
   }
-  SUBCASE("there is a newer plan") { CHECK(links->judge(b.id(), plan - 1, 860ns, 85ns) == Verdict::keep); }
+  SUBCASE("there is a newer plan") { CHECK(links->judge(b.id(), plan - 1, 860ns, 85ns) == Verdict::superseded); }
+  SUBCASE("a verdict stays") {
+    CHECK(links->judge(b.id(), plan, 95ns, 100ns) == Verdict::keep);
+    CHECK(links->judge(a.id(), plan, 900ns, 80ns) == Verdict::keep);
+  }
 }
 
 }  // namespace swapmm::test::link_group_test

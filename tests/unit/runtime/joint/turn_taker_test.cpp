@@ -39,7 +39,8 @@ class Desk {
         host_(backend.allocate_host(size, HostKind::pinned)),
         place_(backend.address(memory_, Bytes{}, size)),
         event_(backend.make_event()) {
-    can_wait = board->add(member, backend);
+    board->add(member, backend);
+    can_wait = board->all_can_wait();
     taker.join(board, member, pauses);
     turns.number = 7;
     turns.members = {member, other};
@@ -191,6 +192,9 @@ TEST_CASE("managers on devices with clocks of their own cannot wait for each oth
   const Desk second(2, 1, std::make_shared<simulated::SharedClock>(), board);
   CHECK(first.can_wait);
   CHECK(!second.can_wait);
+  CHECK(!board->all_can_wait());
+  board->remove(2);
+  CHECK(board->all_can_wait());
 }
 
 }  // namespace swapmm::test::turn_taker_test

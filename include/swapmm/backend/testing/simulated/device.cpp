@@ -59,7 +59,7 @@ Device::Device(const Options& options)
   if (options_.clock != nullptr) {
     if (!in_virtual_time()) throw refused("a shared clock needs Order::virtual_time");
     if (options_.half_duplex) throw refused("half duplex with a shared clock: share the capacity of both ways instead");
-    options_.clock->add(*this);
+    number_ = options_.clock->add(*this);
   }
   // Tests that let memory run out test the library, so the device allocates its own memory in advance.
   constexpr std::size_t usual_failures = 64;
@@ -257,7 +257,8 @@ void Device::Issue::wait_for(const Point& point) {
   if (point.sequence < other.commands.head() && other.failed.empty()) return;
   Queue& target = device_.queue_of(queue_);
   target.waits.reserve_one();
-  target.waits.push_slot() = {point.queue, point.sequence, is_own ? nullptr : point.device};
+  target.waits.push_slot() = {point.queue, point.sequence, is_own ? nullptr : point.device,
+                              is_own ? 0 : point.device->number_};
   ++waits_;
 }
 

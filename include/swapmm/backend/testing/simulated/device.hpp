@@ -168,6 +168,7 @@ class Device {
     QueueKind queue{};
     std::uint64_t sequence = 0;
     const Device* device = nullptr;  // another one
+    std::uint64_t number = 0;        // of that device: another one may be made where it was
   };
   struct Failure {
     std::uint64_t sequence = 0;
@@ -204,6 +205,9 @@ class Device {
   /// Whether the other device has the same clock.
   [[nodiscard]] bool is_beside(const Device* other) const {
     return options_.clock != nullptr && options_.clock->has(other);
+  }
+  [[nodiscard]] bool is_there(const WaitPoint& point) const {
+    return is_beside(point.device) && point.device->number_ == point.number;
   }
   [[nodiscard]] bool waited_for(const WaitPoint& point) const;
   [[nodiscard]] std::int64_t end_of(const Point& point) const;
@@ -265,6 +269,7 @@ class Device {
   void report_conflicts(bool write, std::string_view who, std::string_view where);
 
   Options options_;
+  std::uint64_t number_ = 0;  // on its shared clock
   Capabilities capabilities_;
   DeviceHeap heap_;
   HostHeap host_heap_;

@@ -131,7 +131,7 @@ bool Device::ready(Queue& queue) {
     const bool passes_on = !is_of_files(point.queue) && command.kind != CommandKind::read_file;
     if (!queue.failing && passes_on && point.device == nullptr) {
       queue.failing = failure_of(point.queue, point.sequence);
-    } else if (!queue.failing && passes_on && is_beside(point.device)) {
+    } else if (!queue.failing && passes_on && is_there(point)) {
       queue.failing = point.device->failure_of(point.queue, point.sequence);
     }
     queue.waits.pop();
@@ -323,7 +323,7 @@ void Device::run_all() {
 // ---- with a clock that is shared with other devices
 
 bool Device::waited_for(const WaitPoint& point) const {
-  if (point.device != nullptr && !is_beside(point.device)) return true;  // it is gone
+  if (point.device != nullptr && !is_there(point)) return true;  // it is gone
   const Device& other = point.device != nullptr ? *point.device : *this;
   return other.queue_of(point.queue).commands.head() > point.sequence;
 }

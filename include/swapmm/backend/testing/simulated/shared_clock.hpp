@@ -46,8 +46,11 @@ class SWAPMM_EXPORT SharedClock {
   };
 
   /// @{
-  /// A device appears, or is gone.
-  void add(detail::Device& device) { devices_.push_back(&device); }
+  /// A device appears, and gets a number; or is gone.
+  std::uint64_t add(detail::Device& device) {
+    devices_.push_back(&device);
+    return ++last_number_;
+  }
   void remove(detail::Device& device) noexcept { std::erase(devices_, &device); }
   /// @}
   [[nodiscard]] bool has(const detail::Device* device) const;
@@ -62,6 +65,7 @@ class SWAPMM_EXPORT SharedClock {
   LinkCapacities capacities_;
   std::vector<detail::Device*> devices_;
   std::int64_t now_ = 0;
+  std::uint64_t last_number_ = 0;
 };
 
 }  // namespace swapmm::simulated
