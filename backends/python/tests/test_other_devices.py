@@ -8,6 +8,11 @@ import swapmm
 from swapmm import _native
 
 
+def add(a, b):
+    for i in range(len(b)):
+        b[i] = (b[i] + a[i]) % 1000003
+
+
 class Program:
     """Each tensor is added to the next one, and back."""
 
@@ -26,13 +31,7 @@ class Program:
                 last = 2 * self.layers - 1
                 source, target = (o, (o + 1) % self.layers) if o < self.layers else ((last + 1 - o) % self.layers, last - o)
                 with self.manager.operation("add", reads=self.tensors[source], updates=self.tensors[target]) as op:
-
-                    def kernel(source=op[self.tensors[source]], target=op[self.tensors[target]]):
-                        a, b = (memoryview(view).cast("B").cast("i") for view in (source, target))
-                        for i in range(self.numbers):
-                            b[i] = (b[i] + a[i]) % 1000003
-
-                    op.launch(kernel, 500)
+                    op.launch(add, self.tensors[source], self.tensors[target], nanoseconds=500)
                 self.model[target] = [(b + a) % 1000003 for a, b in zip(self.model[source], self.model[target])]
 
     def values(self):
@@ -60,7 +59,9 @@ class OtherDevices(unittest.TestCase):
 
     def test_managers_that_share_links_plan_together(self):
         links = swapmm.SharedLinks(both_ways="1GB")
-        programs = [Program(swapmm.simulated.create(1 << 16), shared_links=links) for _ in range(2)]
+        # What is planned stays, so that it can be seen.
+        devices = [swapmm.simulated.create(1 << 16) for _ in range(2)]
+        programs = [Program(device, shared_links=links, trial_iterations=0) for device in devices]
         for _ in range(40):
             for program in programs:
                 program.iterate()
