@@ -266,7 +266,7 @@ TEST_CASE("a plan for several devices begins with a round, and not in the middle
   // Steps of two kinds in turn: a cycle of two iterations, one of which begins as the other one does.
   for (const bool evaluates_first : {false, true}) {
     CAPTURE(evaluates_first);
-    Devices devices(two_programs(true));
+    Devices devices(two_programs());
     for (Number i = 0; i < 60; ++i) {
       for (std::size_t d = 0; d < 2; ++d) {
         const bool evaluates = (i % 2 == 0) == evaluates_first;
