@@ -419,6 +419,7 @@ class CompiledCornersTest(unittest.TestCase):
             for _ in range(9):
                 torch.randn(1 << 15).sin()
 
+    @rarely
     def test_compiled_functions_in_operators(self):
         inner = torch.compile(lambda x: x.sin() + 1)
 

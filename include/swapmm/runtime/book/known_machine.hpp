@@ -35,6 +35,9 @@ struct KnownMachine : Machine {
   [[nodiscard]] const Machine& alone() const { return *this; }
 
   std::optional<Tiers> tiers;
+  /// To the device and back while no other device copies; none: as `h2d` and `d2h`, which are what copies seemed to
+  /// have.
+  std::optional<std::pair<Link, Link>> links_alone;
 };
 
 }  // namespace swapmm::runtime

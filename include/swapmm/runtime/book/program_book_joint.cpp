@@ -21,6 +21,8 @@ bool encodes(const Program& program) {
                              [](const TraceTensor& tensor) { return tensor.copied.has_value(); });
 }
 
+const Link& faster(const Link& a, const Link& b) { return a.bytes_per_second > b.bytes_per_second ? a : b; }
+
 /// What the steps of the compiled plan have to do.
 std::shared_ptr<const PlanTurns> turns_of(const JointAnswer& answer, const CompiledPlan& plan) {
   auto turns = std::make_shared<PlanTurns>();
@@ -102,7 +104,12 @@ void ProgramBook::offer(const Named& programs, const PlanCase& plan_case, const 
     note("iteration \"" + programs.name + "\" is not planned together with other devices: " + why);
   } else {
     part.program = *std::move(program);
-    part.number = member.group().offer(member.id(), {part.program.trace, as_one_memory(part.program, machine)});
+    Machine one = as_one_memory(part.program, machine);
+    if (machine.links_alone) {
+      one.h2d = faster(one.h2d, machine.links_alone->first);
+      one.d2h = faster(one.d2h, machine.links_alone->second);
+    }
+    part.number = member.group().offer(member.id(), {part.program.trace, one});
   }
   joint_ = std::move(part);
 }

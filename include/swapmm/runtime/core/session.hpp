@@ -16,6 +16,7 @@
 #include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/host_access.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
+#include <swapmm/runtime/core/link_probe.hpp>
 #include <swapmm/runtime/core/plan_controller.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
 #include <swapmm/runtime/moves/access_check.hpp>
@@ -34,7 +35,7 @@ class Session {
         controller(state, book, options),
         host(state, controller),
         capture(state, controller) {
-    if (state.link_member != nullptr) book.join(state.link_member);
+    if (state.link_member != nullptr) share_links(book);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -172,6 +173,15 @@ class Session {
   }
 
  private:
+  // Later, other devices copy as well, and copies tell how fast the links are then.
+  void share_links(ProgramBook& book) {
+    if (!book.options().machine) {
+      LinkProbe<B>(state.store).measure();
+      if (state.has_link(Home::host)) state.links_alone = state.links(QueueKind::h2d, QueueKind::d2h);
+    }
+    book.join(state.link_member);
+  }
+
   [[noreturn]] void work_failed(const QueueFailure& failure) {
     const auto leave = [&] {
       state.recorder.mark_broken();

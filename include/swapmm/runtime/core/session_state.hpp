@@ -49,8 +49,9 @@ struct SessionState {
   KeptOperations<B> kept;
   OpenViews<B> views;
   std::uint64_t budget_changes = 0;
-  std::shared_ptr<LinkMember> link_member;  ///< with Options::shared_links
-  bool in_capture = false;                  ///< queued work is captured and does not run yet: see IterationCapture
+  std::shared_ptr<LinkMember> link_member;           ///< with Options::shared_links
+  std::optional<std::pair<Link, Link>> links_alone;  ///< the same: to the device and back, measured at first
+  bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 
   void share_links(const std::shared_ptr<LinkGroup>& group) {
     link_member = std::make_shared<LinkMember>(group);
@@ -92,6 +93,7 @@ struct SessionState {
       machine.duplex = can.copy_engines == 1 ? Duplex::half : Duplex::full;
       machine.name = can.device_name;
     }
+    machine.links_alone = links_alone;
     machine.device_budget = store.budget();
     machine.alignment = can.alignment;
     machine.max_allocation.reset();

@@ -149,6 +149,22 @@ TEST_CASE("managers that share links follow one plan, faster than each its own")
   }
 }
 
+TEST_CASE("a joint plan is made for links as they are alone, though copies were timed beside those of others") {
+  Setup setup = two_programs(true);
+  const SideProgram program{.layers = 6, .forward = 1us, .backward = 1us};  // copies nearly all the time
+  setup.programs = {program, program, program, program};
+  setup.scheduler.sample_every = 3;
+  Devices devices(setup);
+  devices.iterate(40);
+  devices.check_values();
+  for (const auto& run : devices.runs) {
+    const auto plan = run->manager.scheduler().plan("train");
+    REQUIRE(plan != nullptr);
+    CHECK(plan->machine.h2d.bytes_per_second > 0.95 * link_speed);
+    CHECK(plan->machine.d2h.bytes_per_second > 0.95 * link_speed);
+  }
+}
+
 TEST_CASE("plans of devices that cannot wait for each other are made together without turns") {
   Setup setup = three_programs();
   setup.one_clock = false;
