@@ -46,22 +46,15 @@ class SharedLinksProbe {
     for (Device& device : devices_) all.push_back(&device);
     (void)time(all, true, true);  // the first time, pages and queues are new
     // Each copies so much that all of them end at about the same time.
-    double in_alone = 0;
-    double out_alone = 0;
     for (Device* const device : all) {
       device->in.alone = time({device}, true, false);
       device->out.alone = time({device}, false, true);
-      in_alone = std::max(in_alone, device->in.alone);
-      out_alone = std::max(out_alone, device->out.alone);
     }
+    const double in_slowest = longest_alone(&Device::in);
+    const double out_slowest = longest_alone(&Device::out);
     for (Device* const device : all) {
-      device->in.repeat(in_alone);
-      device->out.repeat(out_alone);
-    }
-    in_alone = out_alone = 0;
-    for (const Device* const device : all) {
-      in_alone = std::max(in_alone, device->in.alone);
-      out_alone = std::max(out_alone, device->out.alone);
+      device->in.repeat(in_slowest);
+      device->out.repeat(out_slowest);
     }
     const double in = time(all, true, false);
     const double out = time(all, false, true);
@@ -70,7 +63,7 @@ class SharedLinksProbe {
     for (Device* const device : all) both_alone = std::max(both_alone, time({device}, true, true));
     const double in_bytes = bytes(&Device::in);
     const double out_bytes = bytes(&Device::out);
-    return {shared(in_bytes, in, in_alone), shared(out_bytes, out, out_alone),
+    return {shared(in_bytes, in, longest_alone(&Device::in)), shared(out_bytes, out, longest_alone(&Device::out)),
             shared(in_bytes + out_bytes, both, both_alone)};
   }
 
@@ -141,6 +134,11 @@ class SharedLinksProbe {
     if (out) backend.copy_to_host(device.out_host, Bytes{}, device.out_place, piece_, {}, device.out.end);
     backend.flush(QueueKind::h2d);
     backend.flush(QueueKind::d2h);
+  }
+  [[nodiscard]] double longest_alone(Lane Device::*lane) const {
+    double longest = 0;
+    for (const Device& device : devices_) longest = std::max(longest, (device.*lane).alone);
+    return longest;
   }
   [[nodiscard]] double bytes(Lane Device::*lane) const {
     int copies = 0;

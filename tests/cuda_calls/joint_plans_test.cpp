@@ -18,32 +18,9 @@
 using namespace swapmm;
 using namespace swapmm::test;
 
-namespace {
-
-using fake_cuda::Call;
-
-struct TwoGpusFixture {
-  TwoGpusFixture() { fake_cuda::restart({{}, {.name = "Second GPU"}}); }
-  ~TwoGpusFixture() {
-    CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
-    CHECK(fake_cuda::objects() == fake_cuda::Objects{});
-    CHECK(fake_cuda::current_device() == 0);
-  }
-};
-
-CheckedBackend on_device(int number) { return CheckedBackend(number, cuda::Settings{.measure = false}); }
-
-std::size_t waits() {
-  std::size_t count = 0;
-  for (const Call& call : fake_cuda::calls()) count += call.function == "cudaStreamWaitEvent" ? 1 : 0;
-  return count;
-}
-
-}  // namespace
-
-TEST_CASE_FIXTURE(TwoGpusFixture, "a queue waits for what the manager of another device has published") {
-  CheckedBackend first = on_device(0);
-  CheckedBackend second = on_device(1);
+TEST_CASE_FIXTURE(TwoDevicesFixture, "a queue waits for what the manager of another device has published") {
+  CheckedBackend first = fake_backend();
+  CheckedBackend second = fake_backend(false, 1);
   CHECK(first.can_wait_for(second));
   runtime::TurnBoard<CheckedBackend> board;
   board.add(1, first);
@@ -54,18 +31,18 @@ TEST_CASE_FIXTURE(TwoGpusFixture, "a queue waits for what the manager of another
   board.publish(1, 1, QueueKind::d2h, first);
   fake_cuda::clear_calls();
   CHECK(!board.wait_for(1, 9, 1, 0, QueueKind::h2d, second));
-  CHECK(waits() == 0);
+  CHECK(calls_of("cudaStreamWaitEvent").empty());
   CHECK(board.wait_for(1, 9, 1, 1, QueueKind::h2d, second));
-  CHECK(waits() == 1);
+  CHECK(calls_of("cudaStreamWaitEvent").size() == 1);
 }
 
-TEST_CASE_FIXTURE(TwoGpusFixture, "managers on two devices follow one plan, in order, and leave nothing") {
+TEST_CASE_FIXTURE(TwoDevicesFixture, "managers on two devices follow one plan, in order, and leave nothing") {
   constexpr std::size_t layers = 4;
   const auto links = std::make_shared<SharedLinks>(LinkCapacities{.both_ways = 1'000'000'000});
   Options options{.device_budget = Bytes{chain_bytes(layers).value / 2}};
   options.shared_links = links;
-  MemoryManager<CheckedBackend> first(on_device(0), options, steady_plans());
-  MemoryManager<CheckedBackend> second(on_device(1), options, steady_plans());
+  MemoryManager<CheckedBackend> first(fake_backend(), options, steady_plans());
+  MemoryManager<CheckedBackend> second(fake_backend(false, 1), options, steady_plans());
   Chain<CheckedBackend> one(first, layers);
   Chain<CheckedBackend> other(second, layers);
   for (Number step = 0; step < 12; ++step) {

@@ -19,23 +19,6 @@ namespace {
 using fake_cuda::Call;
 using Event = cuda::Backend::Event;
 
-struct TwoDevicesFixture {
-  TwoDevicesFixture() { fake_cuda::restart({{}, {.name = "Second GPU"}}); }
-  ~TwoDevicesFixture() {
-    CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
-    CHECK(fake_cuda::objects() == fake_cuda::Objects{});
-    CHECK(fake_cuda::current_device() == 0);
-  }
-};
-
-std::vector<Call> calls_of(const std::string& function) {
-  std::vector<Call> found;
-  for (const Call& call : fake_cuda::calls()) {
-    if (call.function == function) found.push_back(call);
-  }
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE_FIXTURE(TwoDevicesFixture, "memory of a neighbour is on its device, and copies go from device to device") {

@@ -33,8 +33,17 @@ class CheckedBackend : public cuda::Backend {
 };
 
 /// Without the measurement, whose calls are a test's of their own.
-inline CheckedBackend fake_backend(bool nvtx = false) {
-  return CheckedBackend(0, cuda::Settings{.nvtx = nvtx, .measure = false});
+inline CheckedBackend fake_backend(bool nvtx = false, int device = 0) {
+  return CheckedBackend(device, cuda::Settings{.nvtx = nvtx, .measure = false});
+}
+
+/// The calls of one function so far.
+inline std::vector<fake_cuda::Call> calls_of(const std::string& function) {
+  std::vector<fake_cuda::Call> found;
+  for (const fake_cuda::Call& call : fake_cuda::calls()) {
+    if (call.function == function) found.push_back(call);
+  }
+  return found;
 }
 
 /// The bytes of a tensor in an operation, read or written.
@@ -49,6 +58,16 @@ inline std::string violations_text() {
   for (const std::string& each : fake_cuda::violations()) text += each + "; ";
   return text;
 }
+
+/// Two devices; nothing of them may be left, and nothing misused.
+struct TwoDevicesFixture {
+  TwoDevicesFixture() { fake_cuda::restart({{}, {.name = "Second GPU"}}); }
+  ~TwoDevicesFixture() {
+    CHECK_MESSAGE(fake_cuda::violations().empty(), violations_text());
+    CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+    CHECK(fake_cuda::current_device() == 0);
+  }
+};
 
 namespace detail {
 template <Backend B, class Accesses, class... Parts>

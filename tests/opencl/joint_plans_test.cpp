@@ -114,6 +114,22 @@ class Learner {
   SideModel model_;
 };
 
+void learn_in_turn(Learner& first, Learner& second, Number steps) {
+  for (Number i = 0; i < steps; ++i) {
+    first.iterate(i);
+    second.iterate(i + 100);
+  }
+}
+
+/// Both follow one plan, and have the right values, after enough steps.
+void check_both(Learner& first, Learner& second) {
+  learn_in_turn(first, second, 40);
+  for (Learner* const learner : {&first, &second}) {
+    learner->check_values();
+    learner->check_plan();
+  }
+}
+
 }  // namespace
 
 TEST_CASE("joint plans: managers on two devices follow one plan, bit for bit") {
@@ -123,21 +139,11 @@ TEST_CASE("joint plans: managers on two devices follow one plan, bit for bit") {
     const std::vector<opencl::Backend> backends = two_backends();
     Learner first(backends[0], links);
     Learner second(backends[1], links);
-    for (Number i = 0; i < 40; ++i) {
-      first.iterate(i);
-      second.iterate(i + 100);
-    }
-    for (Learner* const learner : {&first, &second}) {
-      learner->check_values();
-      learner->check_plan();
-    }
+    check_both(first, second);
     CHECK(links->joint_plans() >= 1);
     const auto missed = [&] { return second.manager.report().turns_missed; };
     const std::uint64_t at_first = missed();  // before both followed it
-    for (Number i = 0; i < 5; ++i) {
-      first.iterate(i);
-      second.iterate(i);
-    }
+    learn_in_turn(first, second, 5);
     CHECK(missed() == at_first);
   }
   CHECK(objects_at_rest() == before);
@@ -156,10 +162,7 @@ TEST_CASE("joint plans: each manager in a thread of its own") {
   std::thread other([&] { run(second, 100); });
   run(first, 0);
   other.join();
-  for (Number i = 0; i < 10; ++i) {
-    first.iterate(i);
-    second.iterate(i);
-  }
+  learn_in_turn(first, second, 10);
   first.check_values();
   second.check_values();
   CHECK(links->joint_plans() >= 1);
@@ -208,14 +211,7 @@ TEST_CASE("joint plans: devices in contexts of their own cannot wait for each ot
   const auto links = std::make_shared<SharedLinks>(LinkCapacities{.both_ways = 1'000'000'000});
   Learner first(one, links);
   Learner second(other, links);
-  for (Number i = 0; i < 40; ++i) {
-    first.iterate(i);
-    second.iterate(i + 100);
-  }
-  for (Learner* const learner : {&first, &second}) {
-    learner->check_values();
-    learner->check_plan();
-  }
+  check_both(first, second);
   CHECK(second.manager.report().turns_taken + second.manager.report().turns_missed == 0);
 }
 

@@ -81,25 +81,22 @@ void swapmm_neighbour_destroy(swapmm_neighbour* neighbour) { delete neighbour; }
 
 swapmm_status swapmm_shared_links_create(uint64_t to_devices, uint64_t from_devices, uint64_t both_ways,
                                          swapmm_shared_links** links) {
-  return guarded([&] {
-    swapmm_shared_links*& made = required(links, "the pointer to the shared links");
-    made = nullptr;
+  return make_object(links, "the pointer to the shared links", [&] {
     const swapmm::LinkCapacities capacities{to_devices, from_devices, both_ways};
-    made = new swapmm_shared_links{std::make_shared<swapmm::SharedLinks>(capacities)};
+    return new swapmm_shared_links{std::make_shared<swapmm::SharedLinks>(capacities)};
   });
 }
 
 swapmm_status swapmm_shared_links_measure(const swapmm_backend* const* backends, uint64_t count, uint64_t piece,
                                           swapmm_shared_links** links) {
-  return guarded([&] {
-    swapmm_shared_links*& made = required(links, "the pointer to the shared links");
-    made = nullptr;
+  return make_object(links, "the pointer to the shared links", [&]() -> swapmm_shared_links* {
     if (count == 0) throw swapmm::UsageError("swapmm_shared_links_measure() needs backends");
     if (piece == 0) throw swapmm::UsageError("swapmm_shared_links_measure() needs pieces of at least a byte");
     const std::span all(&required(backends, "the array of backends"), size_of(count));
     const swapmm::LinkCapacities capacities =
         required(all.front(), "swapmm_backend").measure_shared_links(all, Bytes{piece});
-    if (!capacities.empty()) made = new swapmm_shared_links{std::make_shared<swapmm::SharedLinks>(capacities)};
+    if (capacities.empty()) return nullptr;
+    return new swapmm_shared_links{std::make_shared<swapmm::SharedLinks>(capacities)};
   });
 }
 
@@ -117,11 +114,9 @@ swapmm_status swapmm_options_init(swapmm_options* options, uint64_t struct_size)
 
 swapmm_status swapmm_manager_create(const swapmm_backend* backend, const swapmm_options* options,
                                     swapmm_manager** manager) {
-  return guarded([&] {
-    swapmm_manager*& made = required(manager, "the pointer to the new manager");
-    made = nullptr;
+  return make_object(manager, "the pointer to the new manager", [&] {
     const ManagerOptions read = read_options(required(options, "swapmm_options"));
-    made = required(backend, "swapmm_backend").make_manager(read).release();
+    return required(backend, "swapmm_backend").make_manager(read).release();
   });
 }
 

@@ -34,6 +34,16 @@ template <class T>
   return *pointer;
 }
 
+/// Gives the caller the new object that `make()` returns; null if it throws. `what` names the caller's pointer.
+template <class Object, class Make>
+[[nodiscard]] swapmm_status make_object(Object** object, const char* what, Make&& make) noexcept {
+  return guarded([&] {
+    Object*& made = required(object, what);
+    made = nullptr;
+    made = make();
+  });
+}
+
 /// A text that the caller passes, or the default if it is null.
 [[nodiscard]] inline std::string_view text_or(const char* text, std::string_view otherwise) {
   return text == nullptr ? otherwise : std::string_view(text);

@@ -436,11 +436,8 @@ class BackendOn final : public swapmm_backend {
 /// Makes a handle from `make()`, which returns the backend.
 template <class Handle, class Make>
 [[nodiscard]] swapmm_status make_backend(swapmm_backend** backend, Make&& make) noexcept {
-  return guarded([&] {
-    swapmm_backend*& made = required(backend, "the pointer to the new backend");
-    made = nullptr;
-    made = new Handle(make());  // NOLINT(bugprone-unhandled-exception-at-new): guarded() catches it
-  });
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): guarded() catches it
+  return make_object(backend, "the pointer to the new backend", [&] { return new Handle(make()); });
 }
 
 }  // namespace swapmm::c_interface

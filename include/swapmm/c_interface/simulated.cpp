@@ -110,11 +110,8 @@ swapmm_status swapmm_simulated_create(const swapmm_simulated_options* options, s
 }
 
 swapmm_status swapmm_simulated_neighbour(uint64_t bytes, swapmm_neighbour** neighbour) {
-  return guarded([&] {
-    swapmm_neighbour*& made = required(neighbour, "the pointer to the neighbour");
-    made = nullptr;
-    made = new swapmm_neighbour{swapmm::simulated::neighbour(swapmm::Bytes{bytes})};
-  });
+  return make_object(neighbour, "the pointer to the neighbour",
+                     [&] { return new swapmm_neighbour{swapmm::simulated::neighbour(swapmm::Bytes{bytes})}; });
 }
 
 swapmm_status swapmm_simulated_violations(const swapmm_backend* backend, uint64_t* count) {

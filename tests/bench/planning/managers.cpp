@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <swapmm/backend/testing/simulated.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/shared_links.hpp>
 #include <swapmm/swapmm.hpp>
 
@@ -152,9 +153,7 @@ Report run_managers(const Settings& settings) {
     std::size_t operations = 0;
     std::chrono::nanoseconds compute{0};
     for (const DeviceProgram& program : programs) {
-      std::chrono::nanoseconds sum{0};
-      for (const TraceOperation& operation : program.trace.operations) sum += operation.duration;
-      compute = std::max(compute, sum);
+      compute = std::max(compute, planning::compute_time(program.trace));
       operations += program.trace.operations.size();
     }
     const Run alone = play(programs, capacities_of(instance), false, limit);

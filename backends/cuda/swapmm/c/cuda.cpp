@@ -52,11 +52,8 @@ swapmm_status swapmm_cuda_pick(const char* wanted, swapmm_backend** backend) {
 }
 
 swapmm_status swapmm_cuda_neighbour(int32_t device, uint64_t bytes, swapmm_neighbour** neighbour) {
-  return guarded([&] {
-    swapmm_neighbour*& made = required(neighbour, "the pointer to the neighbour");
-    made = nullptr;
-    made = new swapmm_neighbour{swapmm::cuda::neighbour(device, swapmm::Bytes{bytes})};
-  });
+  return make_object(neighbour, "the pointer to the neighbour",
+                     [&] { return new swapmm_neighbour{swapmm::cuda::neighbour(device, swapmm::Bytes{bytes})}; });
 }
 
 swapmm_status swapmm_cuda_device(const swapmm_backend* backend, int32_t* device) {

@@ -12,12 +12,10 @@
 using namespace swapmm::c_interface;  // NOLINT(*-build-using-namespace)
 
 swapmm_status swapmm_file_open(const char* folder, uint64_t capacity, swapmm_file** file) {
-  return guarded([&] {
-    swapmm_file*& made = required(file, "the pointer to the file");
-    made = nullptr;
+  return make_object(file, "the pointer to the file", [&] {
     swapmm::file::Options options;
     if (folder != nullptr) options.folder = folder;
     options.capacity = swapmm::Bytes{capacity};
-    made = new swapmm_file{swapmm::file::open(options)};
+    return new swapmm_file{swapmm::file::open(options)};
   });
 }

@@ -11,9 +11,7 @@
 using namespace swapmm::c_interface;  // NOLINT(*-build-using-namespace)
 
 swapmm_status swapmm_weights_open(const char* path, swapmm_file** file) {
-  return guarded([&] {
-    swapmm_file*& made = required(file, "the pointer to the file");
-    made = nullptr;
-    made = new swapmm_file{swapmm::file::open_weights(std::string(&required(path, "the path")))};
+  return make_object(file, "the pointer to the file", [&] {
+    return new swapmm_file{swapmm::file::open_weights(std::string(&required(path, "the path")))};
   });
 }

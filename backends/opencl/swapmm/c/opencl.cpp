@@ -44,12 +44,10 @@ swapmm_status swapmm_opencl_pick(const char* wanted, swapmm_backend** backend) {
 }
 
 swapmm_status swapmm_opencl_neighbour(void* device, uint64_t bytes, uint64_t staging, swapmm_neighbour** neighbour) {
-  return guarded([&] {
-    swapmm_neighbour*& made = required(neighbour, "the pointer to the neighbour");
-    made = nullptr;
+  return make_object(neighbour, "the pointer to the neighbour", [&] {
     cl_device_id const wanted = &required(static_cast<cl_device_id>(device), "the cl_device_id");
     const swapmm::Bytes size{bytes};
-    made = new swapmm_neighbour{staging == 0 ? swapmm::opencl::neighbour(wanted, size)
+    return new swapmm_neighbour{staging == 0 ? swapmm::opencl::neighbour(wanted, size)
                                              : swapmm::opencl::neighbour(wanted, size, swapmm::Bytes{staging})};
   });
 }

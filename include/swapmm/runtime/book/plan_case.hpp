@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -89,6 +88,15 @@ struct PlanCase {
     checking = false;
     rounds = 0;
   }
+  /// Keeps a plan that took so long on trial. If that is no gain over the time before, the next plan is made later.
+  void keep(std::chrono::nanoseconds took, std::optional<std::chrono::nanoseconds> time_before) {
+    if (time_before && !slower(*time_before, took)) {
+      lose_patience();
+    } else {
+      patience = 1;
+    }
+    keep();
+  }
   /// The next plan is made later.
   void lose_patience() {
     constexpr std::size_t most = std::size_t{1} << 20U;
@@ -154,16 +162,5 @@ struct PlanSet {
                        [&](const Cycle& cycle) { return same_cycle(cycle.members, members); });
   }
 };
-
-/// True if the times differ by more than this part of the predicted one.
-[[nodiscard]] inline bool is_off(std::chrono::nanoseconds seen, std::chrono::nanoseconds predicted, double above) {
-  const auto expected = static_cast<double>(predicted.count());
-  return std::abs(static_cast<double>(seen.count()) - expected) > above * expected;
-}
-
-/// True if `time` is greater than `other` by more than noise, that is, by more than 1 %.
-[[nodiscard]] constexpr bool slower(std::chrono::nanoseconds time, std::chrono::nanoseconds other) {
-  return static_cast<double>(time.count()) > 1.01 * static_cast<double>(other.count());
-}
 
 }  // namespace swapmm::runtime

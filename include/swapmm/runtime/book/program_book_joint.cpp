@@ -206,12 +206,7 @@ void ProgramBook::judge_jointly(Named& programs, PlanCase& plan_case) {
   if (verdict == LinkGroup::Verdict::lose || (verdict != LinkGroup::Verdict::keep && is_slower)) {
     return lose(programs, plan_case, took, before.value_or(took));
   }
-  if (before && !slower(*before, took)) {
-    plan_case.lose_patience();
-  } else {
-    plan_case.patience = 1;
-  }
-  plan_case.keep();
+  plan_case.keep(took, before);
 }
 
 // If rounds take longer than was promised, the devices are planned for with the times known now.

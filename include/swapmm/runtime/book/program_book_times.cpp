@@ -4,6 +4,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 #include <tuple>
@@ -22,6 +23,11 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::size_t measured_rounds = 4;  // before each sample
+
+bool off(nanoseconds seen, nanoseconds predicted, double above) {
+  const auto expected = static_cast<double>(predicted.count());
+  return std::abs(static_cast<double>(seen.count()) - expected) > above * expected;
+}
 
 bool has(const PlanCase& plan_case, std::uint64_t sequence) {
   return std::find(plan_case.members.begin(), plan_case.members.end(), sequence) != plan_case.members.end();
@@ -209,12 +215,7 @@ void ProgramBook::judge(Named& programs, PlanCase& plan_case) {
   }
   const std::optional<nanoseconds> before = plan_case.before_times.median();
   if (before && slower(took, *before)) return lose(programs, plan_case, took, *before);
-  if (before && !slower(*before, took)) {
-    plan_case.lose_patience();
-  } else {
-    plan_case.patience = 1;
-  }
-  plan_case.keep();
+  plan_case.keep(took, before);
 }
 
 void ProgramBook::judge_check(Named& programs, PlanCase& plan_case) {
@@ -237,16 +238,11 @@ void ProgramBook::keep_faster(Named& programs, PlanCase& plan_case) {
 
 void ProgramBook::lose(const Named& programs, PlanCase& plan_case, nanoseconds took, nanoseconds before) {
   const bool by_plan = plan_case.before != nullptr;
-  if (by_plan && is_joint(plan_case)) {
-    note("iteration \"" + programs.name +
-         "\": the plan with other devices makes the slowest of them slower; here it takes " + text::time_text(took) +
-         " a round, the plan before it " + text::time_text(before) + ": gone back to that");
-    plan_case.lose_patience();
-    return plan_case.go_back();
-  }
-  note("iteration \"" + programs.name + "\": the plan by " + plan_case.plan->plan.planner + " takes " +
-       text::time_text(took) + " a round, " + (by_plan ? "the plan before it " : "on demand ") +
-       text::time_text(before) + ": gone back to that");
+  const std::string subject = by_plan && is_joint(plan_case)
+                                  ? "the plan with other devices makes the slowest of them slower; here it takes "
+                                  : "the plan by " + plan_case.plan->plan.planner + " takes ";
+  note("iteration \"" + programs.name + "\": " + subject + text::time_text(took) + " a round, " +
+       (by_plan ? "the plan before it " : "on demand ") + text::time_text(before) + ": gone back to that");
   if (by_plan || plan_case.lost != nullptr) plan_case.lose_patience();  // remaking it gained nothing
   plan_case.go_back();
 }
@@ -315,8 +311,8 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
 bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trace, const KnownMachine& machine) const {
   const double above = options_.replan_above;
   const std::optional<nanoseconds> measured = plan_case.times.median();
-  return (measured && is_off(*measured, plan_case.predicted, above)) ||
-         is_off(simulated(trace, *plan_case.plan, machine), plan_case.predicted, above);
+  return (measured && off(*measured, plan_case.predicted, above)) ||
+         off(simulated(trace, *plan_case.plan, machine), plan_case.predicted, above);
 }
 
 std::chrono::milliseconds ProgramBook::time_for_planner() const {

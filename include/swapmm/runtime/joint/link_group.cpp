@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include <swapmm/plan/v2/joint/devices.hpp>
+#include <swapmm/runtime/timing/round_times.hpp>
 
 namespace swapmm::runtime {
 namespace {
@@ -203,9 +204,7 @@ LinkGroup::Verdict LinkGroup::judge(LinkMemberId member, std::uint64_t plan, std
     slowest = std::max(slowest, times->second.took);
     slowest_before = std::max(slowest_before, *times->second.before);
   }
-  constexpr double noise = 1.01;
-  const bool is_slower = static_cast<double>(slowest.count()) > noise * static_cast<double>(slowest_before.count());
-  return trial.verdict = is_slower ? Verdict::lose : Verdict::keep;
+  return trial.verdict = slower(slowest, slowest_before) ? Verdict::lose : Verdict::keep;
 }
 
 }  // namespace swapmm::runtime

@@ -24,8 +24,6 @@ struct PlanTurns {
     std::uint32_t publishes = none;  ///< its slot
     std::uint32_t first_wait = 0;
     std::uint32_t waits = 0;
-
-    [[nodiscard]] bool empty() const { return publishes == none && waits == 0; }
   };
 
   std::uint64_t number = 0;           ///< of the joint plan

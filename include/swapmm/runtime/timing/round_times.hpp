@@ -9,6 +9,11 @@
 
 namespace swapmm::runtime {
 
+/// True if `time` is greater than `other` by more than noise, that is, by more than 1 %.
+[[nodiscard]] constexpr bool slower(std::chrono::nanoseconds time, std::chrono::nanoseconds other) {
+  return static_cast<double>(time.count()) > 1.01 * static_cast<double>(other.count());
+}
+
 /// The times of the last few runs of the same round or iteration.
 class RoundTimes {
  public:

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/v2/joint/joint_search.hpp>
 
@@ -120,9 +121,7 @@ Result<DevicesPlan> plan_devices(std::span<const DeviceProgram> programs, const 
   const SpreadCase all = devices.parts();
   std::chrono::nanoseconds bound{0};
   for (const DeviceProgram& program : programs) {
-    std::chrono::nanoseconds sum{0};
-    for (const TraceOperation& operation : program.trace.operations) sum += operation.duration;
-    bound = std::max(bound, sum);
+    bound = std::max(bound, swapmm::planning::compute_time(program.trace));
   }
   const Turns::Who most = with_turns ? Turns::Who::later : Turns::Who::nobody;
   Result<JointPlan> found = search_parts(all, options, bound, most);
