@@ -88,6 +88,9 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   CHECK(tally.view_bytes_in > 50 * all.count);
   CHECK(tally.view_bytes_out > 50 * all.count);
   CHECK(tally.outlived_looks > all.count / 30);
+  CHECK(tally.with_company > all.count / 20);
+  CHECK(tally.that_share_plans > all.count / 50);
+  CHECK(tally.turns_taken > all.count / 10);
   CHECK(tally.sampled_rounds > all.count / 8);
   CHECK(tally.plans_remade > all.count / 50);
   CHECK(tally.plans_mutated > all.count / 16);

@@ -32,6 +32,7 @@ time_t seconds_between_looks() {
 
 struct {
   std::atomic<const char*> test{nullptr};
+  std::atomic<std::uint64_t> watches{0};
   std::atomic<std::uint64_t> seed{0};
   std::atomic<std::uint64_t> step{0};
   std::atomic<std::uint64_t> steps{0};  // of all tests so far
@@ -87,12 +88,15 @@ void look_regularly() {
 
 ProgressWatch::ProgressWatch(const char* test, std::uint64_t seed) {
   [[maybe_unused]] static const bool looking = (look_regularly(), true);
+  ++state.watches;
   state.seed = seed;
   step(0);
   state.test = test;
 }
 
-ProgressWatch::~ProgressWatch() { state.test = nullptr; }
+ProgressWatch::~ProgressWatch() {
+  if (--state.watches == 0) state.test = nullptr;
+}
 
 void ProgressWatch::step(std::uint64_t number) {
   state.step = number;

@@ -100,6 +100,10 @@ std::string_view to_string(simulated::Order order) {
   return "unknown";
 }
 
+bool all_steady(const TestProgram& program) {
+  return program.steady && std::all_of(program.beside.begin(), program.beside.end(), all_steady);
+}
+
 bool has_host_views(const TestProgram& program) {
   return std::any_of(program.actions.begin(), program.actions.end(),
                      [](const Action& action) { return action.kind == ActionKind::open_view; });
@@ -192,6 +196,12 @@ std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
   }
   print_scheduler(out, program.scheduler);
   for (const Action& action : program.actions) out << action << "\n";
+  if (program.beside.empty()) return out;
+  const TestProgram::Sharing& sharing = program.sharing;
+  out << "links: " << sharing.capacities.to_devices << " to devices, " << sharing.capacities.from_devices
+      << " from devices, " << sharing.capacities.both_ways << " both ways (bytes per second)"
+      << (sharing.one_clock ? ", one clock" : "") << (sharing.in_turn ? ", in turn" : "") << "\n";
+  for (const TestProgram& other : program.beside) out << "beside it: " << other;
   return out;
 }
 

@@ -143,7 +143,21 @@ struct TestProgram {
   bool reads_all = false;     ///< behind its last action the host reads each value that there is
   bool ends_plainly = false;  ///< nothing is collected, and everything goes in one order, the manager last
   std::vector<Action> actions{};
+
+  /// Programs that run at the same time, in the same thread, each on a device of its own; all managers share links.
+  std::vector<TestProgram> beside{};
+  /// Of those; ignored without any.
+  struct Sharing {
+    LinkCapacities capacities{};
+    bool one_clock = true;  ///< the devices have one clock, and can wait for each other
+    bool in_turn = true;    ///< an iteration of one program, then one of the next; else action by action, in any order
+
+    friend bool operator==(const Sharing&, const Sharing&) = default;
+  } sharing{};
 };
+
+/// Whether it, and those beside it, are TestProgram::steady.
+[[nodiscard]] bool all_steady(const TestProgram& program);
 
 /// Whether it opens host views.
 [[nodiscard]] bool has_host_views(const TestProgram& program);

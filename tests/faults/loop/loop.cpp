@@ -16,12 +16,14 @@ namespace swapmm::test {
 namespace {
 
 constexpr std::uint64_t most_calls = 100'000;
-// Values of n that no stride leaves out.
+/// Values of n that no stride leaves out.
+std::uint64_t always(const Scenario& scenario) {
 #ifdef SWAPMM_TEST_IS_SLOW
-constexpr std::uint64_t always = 1;
+  return std::min<std::uint64_t>(scenario.first, 1);
 #else
-constexpr std::uint64_t always = 8;
+  return scenario.first;
 #endif
+}
 constexpr std::size_t most_problems = 5;
 
 simulated::Options device_for(const Scenario& scenario, std::uint64_t seed) {
@@ -41,11 +43,12 @@ simulated::Options device_for(const Scenario& scenario, std::uint64_t seed) {
 }
 
 /// How many errors the faults that came about may give; none where there is no limit.
-std::optional<std::size_t> most_errors(const std::vector<Hit>& hits, bool failures_stick) {
+std::optional<std::size_t> most_errors(const Scenario& scenario, const std::vector<Hit>& hits, bool failures_stick) {
   std::size_t most = 0;
   for (const Hit& hit : hits) {
     if (hit.kind.repeats() || hit.kind.loses_device() || (failures_stick && hit.kind.late())) return std::nullopt;
-    if (hit.kind.way != Way::slow && hit.kind.way != Way::part) ++most;  // of these nothing is an error
+    const bool is_error = hit.kind.way != Way::slow && hit.kind.way != Way::part;
+    if (is_error) most += scenario.managers;
   }
   return most;
 }
@@ -73,7 +76,7 @@ RunResult run_with_faults(const Scenario& scenario, const Faults& faults, std::u
   result.errors = world.error_texts();
   const std::vector<std::string>& errors = result.errors;
   result.hits = world.hits();
-  const auto most = most_errors(result.hits, world.failures_stick());
+  const auto most = most_errors(scenario, result.hits, world.failures_stick());
   if (most && errors.size() > *most) {
     result.problems.push_back(std::to_string(*most) + " errors at most: " + listed(errors));
   }
@@ -153,9 +156,10 @@ namespace {
 LoopResult loop_over_allocations(const Scenario& scenario, const FaultKind& kind, std::uint64_t round,
                                  std::uint64_t stride) {
   LoopResult result;
+  const std::uint64_t first = always(scenario);
   const std::vector<std::uint64_t>& numbers = calls_of(scenario).allocation_sites;
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    if (i >= always && (i - always) % stride != round % stride) continue;
+    if (i >= first && (i - first) % stride != round % stride) continue;
     result.add(run_with_faults(scenario, {{kind, numbers[i]}}, round * 1'000'003 + i), 1);
   }
   return result;
@@ -174,8 +178,9 @@ LoopResult loop(const Scenario& scenario, const FaultKind& kind, std::uint64_t r
   }
   // Events are made in loops, one like the other.
   const bool is_like_many = kind.call == call_class(FaultClass::event_creation);
+  const std::uint64_t first = always(scenario);
   const std::uint64_t step = stride * scenario.stride * (is_like_many ? 3 : 1);
-  for (std::uint64_t n = 1; n <= most_calls; n += n < always ? 1 : step) {
+  for (std::uint64_t n = 1; n <= most_calls; n += n < first ? 1 : step) {
     const RunResult run = run_with_faults(scenario, {{kind, n}}, round * 1'000'003 + n);
     result.add(run, 1);
     if (run.hits.empty()) break;

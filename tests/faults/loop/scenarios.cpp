@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <swapmm/shared_links.hpp>
 
 #include "support/memory_file.hpp"
 
@@ -545,7 +548,56 @@ bool used_encodings(World& world) {
   return followed_at_all(world) && report->encoded_in.value > 0 && report->encoded_out.value > 0;
 }
 
-constexpr std::array<Scenario, 23> all{{
+// Plans are made together. Copies that wait for another device's: turns_test.cpp.
+constexpr LinkCapacities shared_by_two{.both_ways = 256'000'000};
+
+void two_devices(World& world) {
+  Options options = small();
+  options.device_budget = Bytes{3 * World::usual_size * sizeof(Element)};
+  options.shared_links = std::make_shared<SharedLinks>(shared_by_two);
+  struct Part {
+    std::size_t input = 0;
+    std::array<std::size_t, 2> weights{};
+    std::array<std::size_t, 2> results{};
+  };
+  std::array<Part, 2> parts;
+  for (std::size_t m = 0; m < parts.size(); ++m) {
+    world.make_manager(options, steady({.planner = "best", .planning_time = std::chrono::milliseconds{1}}), m);
+    Part& part = parts[m];
+    part.input = world.tensor("x", World::usual_size, persistent, true);
+    for (std::size_t i = 0; i < 2; ++i) {
+      part.weights[i] = world.tensor("w" + std::to_string(i));
+      world.upload(part.weights[i], static_cast<Element>(i));
+      part.results[i] = world.tensor("r" + std::to_string(i), World::usual_size, transient, true);
+    }
+  }
+  for (Element i = 0; i < 7; ++i) {
+    for (std::size_t m = 0; m < parts.size(); ++m) {
+      const auto& [input, weights, results] = parts[m];
+      world.use_manager(m);
+      world.begin("train");
+      world.upload(input, i);
+      world.run({.name = "forward0", .reads = {input, weights[0]}, .writes = {results[0]}, .updates = {}});
+      world.run({.name = "forward1", .reads = {results[0], weights[1]}, .writes = {results[1]}, .updates = {}});
+      world.run({.name = "backward1", .reads = {results[1]}, .writes = {}, .updates = {weights[1]}});
+      world.run({.name = "backward0", .reads = {results[0]}, .writes = {}, .updates = {weights[0]}});
+      world.end();
+    }
+  }
+  for (std::size_t m = 0; m < parts.size(); ++m) {
+    world.use_manager(m);
+    world.download(parts[m].weights[0]);
+    world.synchronize();
+  }
+}
+
+bool planned_together(World& world) {
+  const auto report = world.report();
+  return followed(world) && std::any_of(report->plans.begin(), report->plans.end(),
+                                        [](const PlanSummary& plan) { return plan.devices == 2; });
+}
+
+constexpr std::array<Scenario, 24> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -556,6 +608,18 @@ constexpr std::array<Scenario, 23> all{{
     {.name = "tensors made inside iterations", .run = tensors_inside_iterations, .achieved = followed_at_all},
     {.name = "a bundle of exactly the budget", .run = bundle_of_the_whole_budget, .achieved = followed_at_all},
     {.name = "two managers on one device", .run = two_managers, .achieved = followed},
+    {.name = "two devices that share links",
+     .run = two_devices,
+     .device =
+         [](simulated::Options& options) {
+           options.order = simulated::Order::virtual_time;
+           options.h2d.bytes_per_second = options.d2h.bytes_per_second = shared_by_two.both_ways;
+           options.clock = std::make_shared<simulated::SharedClock>(shared_by_two);
+         },
+     .achieved = planned_together,
+     .managers = 2,
+     .first = 1,
+     .stride = 8},
     {.name = "teardown with work in flight", .run = work_in_flight_at_the_end},
     {.name = "per operation, pageable, in arenas",
      .run = slow_but_simple,

@@ -22,6 +22,8 @@ struct Scenario {
   bool (*achieved)(World& world) = [](World&) { return true; };
   bool streams = false;           ///< reads or writes files
   bool only_allocations = false;  ///< its calls of the backend are those of another scenario
+  std::size_t managers = 1;       ///< that one fault may concern, and each tells of it
+  std::uint64_t first = 8;        ///< of its calls, so many fail whatever the stride is
   std::uint64_t stride = 1;       ///< above 1: it takes long, and of its calls one in so many fails
 };
 

@@ -12,13 +12,15 @@ namespace swapmm::test {
 
 // ---- managers and tensors
 
-void World::make_manager(const Options& options, SchedulerOptions scheduler) {
+void World::make_manager(const Options& options, SchedulerOptions scheduler, std::size_t device) {
   std::optional<MemoryManager<FaultyDevice>> made;
   current_ = managers_.size();
   concerned_.clear();
   const Scheduler shared(std::move(scheduler));
-  call("manager", [&] { made.emplace(device_, options, shared); });
+  FaultyDevice& on = device < devices_.size() ? devices_[device] : add_device();
+  call("manager", [&] { made.emplace(on, options, shared); });
   managers_.push_back(std::make_unique<Managed>());
+  managers_.back()->device = device;
   if (made) managers_.back()->manager.emplace(*std::move(made));
 }
 

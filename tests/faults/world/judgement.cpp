@@ -54,8 +54,10 @@ void World::probe() {
   }
   collect();
   script_.end();
-  device_.restart({});
-  if (script_.late() && (script_.repeats() || script_.loses_device())) settle_queues();
+  for (FaultyDevice& device : devices_) {
+    device.restart({});
+    if (script_.late() && (script_.repeats() || script_.loses_device())) settle_queues(device);
+  }
   if (managers_.empty() || std::none_of(managers_.begin(), managers_.end(),
                                         [](const auto& managed) { return managed->manager.has_value(); })) {
     make_manager({.device_budget = usual_budget, .queue_depth = 8});
@@ -70,14 +72,14 @@ void World::probe() {
 // A failure that no event could tell of, for none could be recorded, is told by the next one. The library has declared
 // the values lost; that event should be no operation's of the probe. Nor should a command of the probe take the device
 // with it.
-void World::settle_queues() {
+void World::settle_queues(FaultyDevice& device) {
   for (std::size_t i = 0; i < device_queue_count; ++i) {
     const auto queue = static_cast<QueueKind>(i);
     try {
-      auto event = device_.make_event();
-      device_.record(queue, event);
-      device_.flush(queue);
-      device_.wait(event);
+      auto event = device.make_event();
+      device.record(queue, event);
+      device.flush(queue);
+      device.wait(event);
     } catch (const BackendError&) {
     }
   }
@@ -131,7 +133,7 @@ void World::probe_manager(std::size_t number) {
 // A command that takes the device with it may stand where nobody waits for it.
 void World::notice_loss(std::size_t number) {
   try {
-    device_.finish();
+    device().finish();
   } catch (const BackendError&) {
     MemoryManager<FaultyDevice>& manager = *managers_[number]->manager;
     attempt("notice", [&] { manager.run("notice", writes(manager.tensor<Element>({4}, "notice")), [](auto&) {}); });
@@ -183,7 +185,11 @@ void World::tear_down(std::uint64_t variant) {
   for (auto& managed : managers_) managed->iteration.reset();
   later_.clear();
   items_.clear();
-  const simulated::Counters& left = device_.inner().counters();
+  for (FaultyDevice& device : devices_) nothing_left(device.inner());
+}
+
+void World::nothing_left(const simulated::Backend& device) {
+  const simulated::Counters& left = device.counters();
   const auto none_left = [&](std::string_view what, std::uint64_t count) {
     if (count != 0) problem(std::to_string(count) + " " + std::string(what) + " left after the teardown");
   };
@@ -194,7 +200,7 @@ void World::tear_down(std::uint64_t variant) {
   none_left("pinned bytes", left.pinned_bytes.value);
   none_left("events", left.events.live);
   none_left("addresses", left.addresses.live);
-  for (const std::string& violation : device_.inner().violations()) problem("checker: " + violation);
+  for (const std::string& violation : device.violations()) problem("checker: " + violation);
 }
 
 }  // namespace swapmm::test

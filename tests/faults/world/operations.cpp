@@ -44,7 +44,7 @@ struct Kernel {
 void World::launch(const Step& step, Operation<FaultyDevice>& op, const simulated::WaitList* waits,
                    simulated::NativeEvent* event) {
   callable_entered_ = true;
-  device_.fault_point();
+  device().fault_point();
   auto kernel = std::make_shared<Kernel>();
   kernel->salt = step_salt_;
   std::vector<simulated::Touch> touches;
@@ -65,14 +65,14 @@ void World::launch(const Step& step, Operation<FaultyDevice>& op, const simulate
     touches.push_back(simulated::Touch::write(*kernel->scratch));
   }
   constexpr std::chrono::nanoseconds duration{500};
-  device_.launch([&] {
+  device().launch([&] {
     if (waits != nullptr) {
       *event = op.queue().launch(step.name, duration, touches, *waits, [kernel] { (*kernel)(); });
     } else {
       op.queue().launch(step.name, duration, touches, [kernel] { (*kernel)(); });
     }
   });
-  device_.fault_point();  // an operation may also fail behind the work that it queued
+  device().fault_point();  // an operation may also fail behind the work that it queued
   callable_left_ = true;
 }
 

@@ -40,10 +40,18 @@ simulated::Options with_sticking_failures(simulated::Options options, bool stick
 World::World(const simulated::Options& options, Faults faults, AllocationSites* sites)
     : progress_("run with a fault", options.seed),
       script_(std::move(faults), [this] { return look_inside(); }),
-      device_(simulated::Backend(with_sticking_failures(options, script_.failures_stick()))),
+      device_options_(with_sticking_failures(options, script_.failures_stick())),
       sites_(sites) {
-  device_.choose_by([this](FaultClass call, const CallSite& where) { return script_.backend_call(call, where); });
+  add_device();
 }
+
+FaultyDevice& World::add_device() {
+  FaultyDevice& device = devices_.emplace_back(simulated::Backend(device_options_));
+  device.choose_by([this](FaultClass call, const CallSite& where) { return script_.backend_call(call, where); });
+  return device;
+}
+
+FaultyDevice& World::device() { return devices_[current_ < managers_.size() ? managers_[current_]->device : 0]; }
 
 World::~World() = default;
 
@@ -53,7 +61,9 @@ void World::problem(const std::string& text) {
 
 std::array<std::uint64_t, call_class_count> World::calls() const {
   std::array<std::uint64_t, call_class_count> all{};
-  for (std::size_t i = 0; i < fault_class_count; ++i) all[i] = device_.calls(static_cast<FaultClass>(i));
+  for (const FaultyDevice& device : devices_) {
+    for (std::size_t i = 0; i < fault_class_count; ++i) all[i] += device.calls(static_cast<FaultClass>(i));
+  }
   const auto count = [&](CallClass call) -> std::uint64_t& { return all[static_cast<std::size_t>(call)]; };
   count(CallClass::operator_new) = script_.allocations_seen();
   count(CallClass::file_read) = script_.file_calls(FileCall::read) + script_.file_calls(FileCall::read_at_end);

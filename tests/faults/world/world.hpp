@@ -63,7 +63,8 @@ class World {
   // ---- the program's calls. A call that fails is tried once more for each fault, where its effect did not come about;
   // if it fails again the program goes on without it.
 
-  void make_manager(const Options& options, SchedulerOptions scheduler = quick_plans());
+  /// On that device, which is made if it is the next one.
+  void make_manager(const Options& options, SchedulerOptions scheduler = quick_plans(), std::size_t device = 0);
   /// The manager that later calls use.
   void use_manager(std::size_t number) { current_ = number; }
   void move_manager();
@@ -111,7 +112,8 @@ class World {
   [[nodiscard]] std::size_t reads_of_lost() const { return reads_of_lost_; }
   [[nodiscard]] bool device_lost() const;
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
-  [[nodiscard]] FaultyDevice& device() { return device_; }
+  /// Of the manager in use.
+  [[nodiscard]] FaultyDevice& device();
   [[nodiscard]] const std::string& saved_plan() const { return saved_plan_; }
   /// Of the manager in use; for scenarios to prove that they do what their name says.
   [[nodiscard]] std::optional<Report> report();
@@ -128,6 +130,7 @@ class World {
     bool lost = false;  // declared so by the library
   };
   struct Managed {
+    std::size_t device = 0;
     std::optional<MemoryManager<FaultyDevice>> manager;
     std::optional<Iteration<FaultyDevice>> iteration;
     bool lost = false;
@@ -166,7 +169,9 @@ class World {
   bool run_step(const Step& step, const std::function<void()>& expect_refusal);
   void probe_manager(std::size_t number);
   void notice_loss(std::size_t number);
-  void settle_queues();
+  void settle_queues(FaultyDevice& device);
+  FaultyDevice& add_device();
+  void nothing_left(const simulated::Backend& device);
   void probe_lost(std::size_t number);
   void write_file(const std::string& what, const std::function<void(std::ostream&)>& write,
                   const std::string& expected);
@@ -177,7 +182,8 @@ class World {
 
   ProgressWatch progress_;
   FaultScript script_;
-  FaultyDevice device_;
+  simulated::Options device_options_;
+  std::deque<FaultyDevice> devices_;
   std::vector<std::unique_ptr<Managed>> managers_;
   std::size_t current_ = 0;
   std::deque<Item> items_;

@@ -17,7 +17,7 @@ namespace {
 
 bool same_results(const TestProgram& program, const RunResult& a, const RunResult& b) {
   // A refused read is no difference in what the program computes, but gives the host other bytes to read.
-  const bool may_differ = !program.steady || a.refused != 0 || b.refused != 0;
+  const bool may_differ = !all_steady(program) || a.refused != 0 || b.refused != 0;
   return may_differ || a.downloads == b.downloads;
 }
 
@@ -126,6 +126,10 @@ class Judge {
   void on_demand() {
     const RunResult& result = run({.planning = false}, "without plans");
     if (result.dropped != 0) fail("without plans a value is dropped");
+    if (program_.beside.empty()) return;
+    verdict_.last = run_one_by_one(program_);
+    if (!verdict_.last.failure.empty()) fail("each alone: " + verdict_.last.failure);
+    if (!same_results(program_, first(), verdict_.last)) fail("each alone, the host reads other bytes");
   }
 
   /// With plans of the run itself, which suit it.

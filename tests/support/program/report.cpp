@@ -30,7 +30,7 @@ ProgramFailure report_failure(const TestProgram& program, const std::string& fai
     return ++result.tries <= most_tries && kind_of(judge(smaller).failure) == kind;
   });
   result.verdict = judge(result.program);
-  if (in_process) {
+  if (in_process && result.program.beside.empty()) {
     result.trace = run_program(result.program, {.keep_trace = true}).first_trace;
     result.cpp = cpp_of(result.program, result.verdict.settings, result.verdict.failed());
   }

@@ -49,21 +49,36 @@ class ProgramRun {
         host_views_(program, calls_, result_) {}
 
   RunResult run() {
+    begin();
+    while (step()) {
+    }
+    return end();
+  }
+
+  // ---- the same in parts
+
+  void begin() {
     kernels_.reserve(program_.actions.size());
     result_.outcomes.reserve(program_.actions.size() + slot_count);
-    if (std::string text; attempt([&] { start(); }, text) == accepted) {
-      for (std::size_t position = 0; position < program_.actions.size() && ok(); ++position) {
-        calls_.go_to(position);
-        act(program_.actions[position]);
-        result_.outcomes.push_back(calls_.last());
-        checks_.after_action(*manager_);
-        look_for_trace();
-        check_device();
-      }
-      if (ok()) read_all();
-    } else {
-      calls_.fail("the manager could not be made: " + text);
-    }
+    std::string text;
+    if (attempt([&] { start(); }, text) != accepted) calls_.fail("the manager could not be made: " + text);
+  }
+  /// The next action. False if there is none, or something does not hold.
+  bool step() {
+    if (next_ == program_.actions.size() || !ok()) return false;
+    const std::size_t position = next_++;
+    calls_.go_to(position);
+    act(program_.actions[position]);
+    result_.outcomes.push_back(calls_.last());
+    checks_.after_action(*manager_);
+    look_for_trace();
+    check_device();
+    return true;
+  }
+  /// Of the next action.
+  [[nodiscard]] std::size_t position() const { return next_; }
+  RunResult end() {
+    if (ok()) read_all();
     finish();
     end_everything();
     return std::move(result_);
@@ -425,6 +440,8 @@ class ProgramRun {
     result_.neighbour_bytes = report.neighbours_read.value + report.neighbours_written.value;
     result_.encoded_bytes = report.encoded_in.value + report.encoded_out.value;
     result_.plans_remade = report.plans_remade;
+    result_.turns_taken = report.turns_taken;
+    result_.turns_missed = report.turns_missed;
     for (const PlanSummary& plan : report.plans) {
       result_.planners.push_back(plan.planner);
       result_.tells_file = result_.tells_file || plan.tells_file;
@@ -475,6 +492,7 @@ class ProgramRun {
 
   const TestProgram& program_;
   const RunSettings& settings_;
+  std::size_t next_ = 0;  // action
   RunResult result_;
   D device_;
   ProgramCalls calls_;

@@ -59,6 +59,9 @@ struct RunResult {
   std::uint64_t view_bytes_in = 0;    ///< copied from host views to tensors
   std::uint64_t view_bytes_out = 0;   ///< copied from tensors to host views
   std::uint64_t outlived_looks = 0;   ///< reads and writes through host views that outlived their tensor
+  std::uint64_t joint_plans = 0;      ///< made for this program and those beside it
+  std::uint64_t turns_taken = 0;      ///< copies that waited for one of another device
+  std::uint64_t turns_missed = 0;     ///< that could not
   bool plans_encodings = false;       ///< a plan of the end encodes values on their way
   bool tells_neighbours = false;      ///< a plan of the end tells neighbours and host apart
   bool tells_file = false;            ///< a plan of the end tells host and file apart
@@ -71,7 +74,11 @@ struct RunResult {
 
 /// Runs the program on a simulated device of its own, and checks everything that must hold at each step and at the
 /// end: each read sees the last write, the checker of the device finds nothing, budgets hold, calls that must be
-/// refused are and others are not, and after teardown in a random order nothing is left.
+/// refused are and others are not, and after teardown in a random order nothing is left. Programs beside it run at the
+/// same time; the result is that of all of them, and plans are saved and loaded of none.
 [[nodiscard]] RunResult run_program(const TestProgram& program, const RunSettings& settings = {});
+
+/// The program and those beside it one after another, as if each were the only one.
+[[nodiscard]] RunResult run_one_by_one(const TestProgram& program);
 
 }  // namespace swapmm::test

@@ -55,9 +55,7 @@ bool leave_out_parts(TestProgram& program, const std::function<bool(const TestPr
   return smaller;
 }
 
-}  // namespace
-
-TestProgram shrink(TestProgram program, const std::function<bool(const TestProgram&)>& fails) {
+TestProgram shrink_alone(TestProgram program, const std::function<bool(const TestProgram&)>& fails) {
   if (std::exchange(program.steady, false)) program.steady = !fails(program);
   for (bool smaller = true; std::exchange(smaller, false);) {
     smaller = leave_out_iterations(program, fails);
@@ -74,6 +72,25 @@ TestProgram shrink(TestProgram program, const std::function<bool(const TestProgr
     }
     smaller = leave_out_parts(program, fails) || smaller;
     smaller = simplify(program, fails) || smaller;
+  }
+  return program;
+}
+
+}  // namespace
+
+TestProgram shrink(TestProgram program, const std::function<bool(const TestProgram&)>& fails) {
+  for (std::size_t i = program.beside.size(); i-- > 0;) {
+    TestProgram smaller = program;
+    smaller.beside.erase(smaller.beside.begin() + static_cast<std::ptrdiff_t>(i));
+    if (fails(smaller)) program = std::move(smaller);
+  }
+  program = shrink_alone(std::move(program), fails);
+  for (std::size_t i = 0; i < program.beside.size(); ++i) {
+    program.beside[i] = shrink_alone(program.beside[i], [&](const TestProgram& smaller) {
+      TestProgram all = program;
+      all.beside[i] = smaller;
+      return fails(all);
+    });
   }
   return program;
 }

@@ -39,6 +39,10 @@ void ProgramTally::add(const TestProgram& program, const Scrutiny& scrutiny, con
   view_bytes_in += run.view_bytes_in;
   view_bytes_out += run.view_bytes_out;
   outlived_looks += run.outlived_looks;
+  with_company += program.beside.empty() ? 0 : 1;
+  that_share_plans += run.joint_plans != 0 ? 1 : 0;
+  turns_taken += run.turns_taken;
+  turns_missed += run.turns_missed;
   refused += run.refused;
   outlived_refused += run.outlived_refused;
   too_large += run.too_large;
@@ -96,6 +100,9 @@ std::ostream& operator<<(std::ostream& out, const ProgramTally& tally) {
              << " of them with plans: " << tally.view_faults << " faults, " << tally.view_bytes_in
              << " bytes from views to tensors, " << tally.view_bytes_out << " back, " << tally.outlived_looks
              << " accesses through views that outlived their tensor\n"
+             << tally.with_company << " on several devices, " << tally.that_share_plans
+             << " of them with joint plans: " << tally.turns_taken << " copies waited for one of another device, "
+             << tally.turns_missed << " could not\n"
              << tally.refused << " calls refused as they must be; " << tally.outlived_refused
              << " of them uses of views that outlived their tensor, " << tally.too_large
              << " operations that can never fit, before anything was queued or waited for: " << tally.too_large_inside

@@ -35,6 +35,10 @@ struct ProgramTally {
   std::uint64_t view_bytes_in = 0;             ///< copied from host views to tensors
   std::uint64_t view_bytes_out = 0;            ///< copied from tensors to host views
   std::uint64_t outlived_looks = 0;            ///< accesses through host views that outlived their tensor
+  std::uint64_t with_company = 0;              ///< programs with others beside them
+  std::uint64_t that_share_plans = 0;          ///< of those: that have joint plans
+  std::uint64_t turns_taken = 0;               ///< copies that waited for one of another device
+  std::uint64_t turns_missed = 0;              ///< that could not
   std::uint64_t refused = 0;
   std::uint64_t outlived_refused = 0;
   std::uint64_t too_large = 0;

@@ -364,6 +364,9 @@ class Faulty {
     return result;
   }
 
+  [[nodiscard]] bool can_wait_for(const Faulty& other) const requires TurnTakingBackend<B> {
+    return inner_.can_wait_for(other.inner_);
+  }
   [[nodiscard]] bool is_of_queue(const NativeEvent& event) requires requires(B b) { b.is_of_queue(event); }
   { return inner_.is_of_queue(event); }
   void note_host_access(const HostMemory& memory, Bytes offset, Bytes size, bool write) requires
@@ -375,7 +378,6 @@ class Faulty {
 
  private:
   using InnerEvent = typename B::Event;
-
   // Functions that only backends for tests have.
   static constexpr bool can_delay = requires(B b) { b.delay(QueueKind::compute); };
   static constexpr bool can_fail = requires(B b) { b.fail(QueueKind::compute); };

@@ -3,80 +3,26 @@
 
 #include <doctest/doctest.h>
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/runtime/joint/turn_board.hpp>
-#include <swapmm/runtime/joint/turn_taker.hpp>
+
+#include "support/turn_desk.hpp"
 
 namespace swapmm::test::turn_taker_test {
 
 using namespace swapmm::runtime;
-using namespace std::chrono_literals;
 using Sim = simulated::Backend;
 
-constexpr Bytes size{1000};
-
-simulated::Options on(const std::shared_ptr<simulated::SharedClock>& clock) {
-  simulated::Options options;
-  options.clock = clock;
-  options.log = true;
-  return options;
-}
-
-/// A manager: step 0 of its plan publishes a copy, step 1 waits for that of the other manager.
-class Desk {
+class Desk : public TurnDesk<Sim> {
  public:
   Desk(LinkMemberId member, LinkMemberId other, const std::shared_ptr<simulated::SharedClock>& clock,
        const std::shared_ptr<TurnBoard<Sim>>& board)
-      : backend(on(clock)),
-        taker(backend),
-        memory_(backend.allocate(size)),
-        host_(backend.allocate_host(size, HostKind::pinned)),
-        place_(backend.address(memory_, Bytes{}, size)),
-        event_(backend.make_event()) {
-    board->add(member, backend);
-    can_wait = board->all_can_wait();
-    taker.join(board, member, pauses);
-    turns.number = 7;
-    turns.members = {member, other};
-    turns.slots = 1;
-    turns.of_step = {{0, 0, 0}, {PlanTurns::none, 0, 1}};
-    turns.waits = {{1, 0}};
-  }
-  void copy(std::uint32_t step) {
-    if (taker.active()) taker.before(step, QueueKind::h2d);
-    backend.copy_to_device(place_, host_, Bytes{}, size, {}, event_);
-    if (taker.active()) taker.after(step, QueueKind::h2d);
-  }
-  void begin_round() {
-    if (taker.active()) taker.begin_round();
-  }
-  /// When the last copy started.
-  [[nodiscard]] std::int64_t last_start() {
-    backend.finish();
-    std::int64_t start = -1;
-    for (const simulated::LogEntry& entry : backend.log()) {
-      if (entry.kind == simulated::CommandKind::copy_to_device) start = entry.start.count();
-    }
-    return start;
-  }
-
-  bool pauses = false;
-  bool can_wait = false;
-  PlanTurns turns;
-  Sim backend;
-  TurnTaker<Sim> taker;
-
- private:
-  Sim::DeviceMemory memory_;
-  Sim::HostMemory host_;
-  Sim::Address place_;
-  Sim::Event event_;
+      : TurnDesk(member, other, Sim(options_for_turns(clock)), board) {}
+  [[nodiscard]] std::int64_t last_start() { return TurnDesk::last_start(backend); }
 };
 
 struct TwoDesks {
