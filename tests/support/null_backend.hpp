@@ -35,6 +35,7 @@ class NullBackend {
     NullCounters counters;
     std::uint64_t queued = 0;
     std::uint64_t ended = 0;
+    std::uint64_t last_wait = 0;  // an event of whatever device
   };
 
   /// Counts itself.
@@ -123,7 +124,12 @@ class NullBackend {
     ++device_->counters.copies;
     event.at = ++device_->queued;
   }
-  void wait(QueueKind, std::span<const Event* const>) { ++device_->counters.barriers; }
+  void wait(QueueKind, std::span<const Event* const> waits) {
+    ++device_->counters.barriers;
+    for (const Event* const event : waits) device_->last_wait = event->at;
+  }
+  /// See TurnTakingBackend.
+  [[nodiscard]] bool can_wait_for(const NullBackend&) const { return true; }
   void record(QueueKind, Event& event) {
     ++device_->counters.records;
     event.at = ++device_->queued;
