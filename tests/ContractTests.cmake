@@ -15,4 +15,4 @@ endif()
 add_test(NAME contract.plan_v2
   COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/contract/plan_v2_compare.py $<TARGET_FILE:swapmm_contract_cases> 1 ${contract_seeds})
 set_tests_properties(contract.examples contract.plan_v2 PROPERTIES LABELS contract TIMEOUT 300
-  ENVIRONMENT "PYTHONDONTWRITEBYTECODE=1")
+  ENVIRONMENT "PYTHONDONTWRITEBYTECODE=;PYTHONPYCACHEPREFIX=${CMAKE_CURRENT_BINARY_DIR}/pycache")

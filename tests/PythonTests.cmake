@@ -10,7 +10,7 @@ endif()
 find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
 
 set(package ${PROJECT_SOURCE_DIR}/backends/python)
-set(environment PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=${package}/src
+set(environment PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=${CMAKE_CURRENT_BINARY_DIR}/pycache PYTHONPATH=${package}/src
   SWAPMM_TEST_TRACES=${PROJECT_SOURCE_DIR}/tests/data/traces SWAPMM_PYTHON_LIBRARY=$<TARGET_FILE_DIR:swapmm_python_native>)
 if(TARGET swapmm_cli)
   list(APPEND environment SWAPMM_CLI=$<TARGET_FILE:swapmm_cli>)
@@ -26,7 +26,7 @@ endif()
 set(python_tests)
 function(swapmm_python_test name)
   add_test(NAME python.${name} COMMAND ${ARGN})
-  set_tests_properties(python.${name} PROPERTIES LABELS python TIMEOUT 300 ENVIRONMENT "${environment}"
+  set_tests_properties(python.${name} PROPERTIES LABELS python TIMEOUT 600 ENVIRONMENT "${environment}"
     FAIL_REGULAR_EXPRESSION "Ran 0 tests" SKIP_REGULAR_EXPRESSION "^skipped: ")
 endfunction()
 
@@ -102,5 +102,5 @@ if(TARGET swapmm_cuda_objects AND TARGET swapmm_cuda_calls_tests)
   file(MAKE_DIRECTORY ${fake})
   file(CREATE_LINK ${PROJECT_BINARY_DIR}/backends/python/libswapmm_python.so ${fake}/libswapmm_python.so SYMBOLIC)
   set_tests_properties(python.fake_cuda PROPERTIES ENVIRONMENT
-    "PYTHONDONTWRITEBYTECODE=1;PYTHONPATH=${package}/src;SWAPMM_FAKE_CUDA=1;SWAPMM_PYTHON_LIBRARY=${fake}" FAIL_REGULAR_EXPRESSION "skipped=")
+    "PYTHONDONTWRITEBYTECODE=;PYTHONPYCACHEPREFIX=${CMAKE_CURRENT_BINARY_DIR}/pycache;PYTHONPATH=${package}/src;SWAPMM_FAKE_CUDA=1;SWAPMM_PYTHON_LIBRARY=${fake}" FAIL_REGULAR_EXPRESSION "skipped=")
 endif()

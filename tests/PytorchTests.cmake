@@ -9,7 +9,7 @@ if(NOT SWAPMM_PYTHON_WITH_TORCH)
   return()
 endif()
 
-set(environment PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1)
+set(environment PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=${CMAKE_CURRENT_BINARY_DIR}/pycache OMP_NUM_THREADS=1)
 function(swapmm_pytorch_test name)
   add_test(NAME pytorch.${name} COMMAND ${ARGN})
   # What finds no test to run passes: it must not.

@@ -138,7 +138,7 @@ class RepeatsTest(unittest.TestCase):
                 step(i)
 
         wanted = list(iterations(lambda i: None))
-        swapmm.torch.budget("320KiB", "cpu", **options)
+        swapmm.torch.budget("320KiB", "cpu", planning_time_ms=200, **options)
         self.addCleanup(swapmm.torch.off)
         chain = prepared()
         runs = []
