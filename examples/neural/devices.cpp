@@ -146,8 +146,12 @@ std::unique_ptr<CudaMath> make_cuda_math(std::size_t device, std::string_view co
 }
 #endif
 #ifdef NEURAL_ON_OPENCL
-std::unique_ptr<OpenclMath> make_opencl_math(std::size_t device, std::ostream& say) {
-  return std::make_unique<OpenclMath>(swapmm::opencl::Backend::pick(std::to_string(device), say));
+std::vector<std::unique_ptr<OpenclMath>> make_opencl_maths(std::span<const std::size_t> devices, std::ostream& say) {
+  std::vector<std::unique_ptr<OpenclMath>> made;
+  for (swapmm::opencl::Backend& backend : swapmm::opencl::Backend::on_devices(devices, say)) {
+    made.push_back(std::make_unique<OpenclMath>(std::move(backend)));
+  }
+  return made;
 }
 #endif
 

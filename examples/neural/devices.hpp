@@ -98,7 +98,9 @@ void refuse_cudnn(std::string_view convolutions);
                                                        std::ostream& say);
 #endif
 #ifdef NEURAL_ON_OPENCL
-[[nodiscard]] std::unique_ptr<OpenclMath> make_opencl_math(std::size_t device, std::ostream& say);
+/// Those on one platform have one context.
+[[nodiscard]] std::vector<std::unique_ptr<OpenclMath>> make_opencl_maths(std::span<const std::size_t> devices,
+                                                                         std::ostream& say);
 #endif
 
 }  // namespace detail
@@ -112,7 +114,7 @@ int on_device(std::string_view wanted, std::ostream& say, Run&& run, [[maybe_unu
 #ifdef NEURAL_ON_OPENCL
   if (chosen.api == "opencl") {
     detail::refuse_cudnn(convolutions);
-    return run(*detail::make_opencl_math(chosen.index, say));
+    return run(*detail::make_opencl_maths({&chosen.index, 1}, say).front());
   }
 #endif
   throw std::logic_error("no program for " + chosen.api);
@@ -120,14 +122,10 @@ int on_device(std::string_view wanted, std::ostream& say, Run&& run, [[maybe_unu
 
 namespace detail {
 
-template <class Run, class Make>
-int on_made(const ReplicaDevices& devices, Run& run, const Make& make) {
-  std::vector<decltype(make(std::size_t{0}))> owned;
-  std::vector<decltype(owned.front().get())> maths;
-  for (const std::size_t index : devices.indices) {
-    owned.push_back(make(index));
-    maths.push_back(owned.back().get());
-  }
+template <class Run, class Math>
+int on_made(const ReplicaDevices& devices, Run& run, const std::vector<std::unique_ptr<Math>>& made) {
+  std::vector<Math*> maths;
+  for (const std::unique_ptr<Math>& math : made) maths.push_back(math.get());
   return run(std::as_const(maths), devices);
 }
 
@@ -139,14 +137,15 @@ int on_devices(std::string_view wanted, std::size_t first, std::size_t count, st
   const ReplicaDevices devices = replica_devices(detail::choose_device(wanted), first, count, api_devices());
 #ifdef NEURAL_ON_CUDA
   if (devices.api == "cuda") {
-    return detail::on_made(devices, run,
-                           [&](std::size_t index) { return detail::make_cuda_math(index, convolutions, say); });
+    std::vector<std::unique_ptr<CudaMath>> maths;
+    for (const std::size_t index : devices.indices) maths.push_back(detail::make_cuda_math(index, convolutions, say));
+    return detail::on_made(devices, run, maths);
   }
 #endif
 #ifdef NEURAL_ON_OPENCL
   if (devices.api == "opencl") {
     detail::refuse_cudnn(convolutions);
-    return detail::on_made(devices, run, [&](std::size_t index) { return detail::make_opencl_math(index, say); });
+    return detail::on_made(devices, run, detail::make_opencl_maths(devices.indices, say));
   }
 #endif
   throw std::logic_error("no program for " + devices.api);

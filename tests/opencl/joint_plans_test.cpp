@@ -2,18 +2,23 @@
 // Managers on two devices of one context that share the way to the host.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <swapmm/error.hpp>
 #include <swapmm/measure_shared_links.hpp>
 #include <swapmm/opencl/backend.hpp>
+#include <swapmm/opencl/devices.hpp>
 #include <swapmm/opencl/program.hpp>
 #include <swapmm/runtime/joint/turn_board.hpp>
 #include <swapmm/shared_links.hpp>
@@ -131,6 +136,30 @@ void check_both(Learner& first, Learner& second) {
 }
 
 }  // namespace
+
+TEST_CASE("joint plans: backends that are made together can wait for each other") {
+  const std::vector<opencl::Device> all = opencl::devices();
+  const auto position_of = [&](cl_device_id id) {
+    const auto same = [&](const opencl::Device& device) { return device.id == id; };
+    return static_cast<std::size_t>(std::ranges::find_if(all, same) - all.begin());
+  };
+  const std::size_t first = position_of(first_backend().device());
+  const std::size_t second = position_of(second_device());
+  const std::array<std::size_t, 3> positions{first, second, first};
+  std::ostringstream said;
+  const std::vector<opencl::Backend> made = opencl::Backend::on_devices(positions, said);
+  REQUIRE(made.size() == 3);
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    CHECK(made[i].device() == all[positions[i]].id);
+    for (const opencl::Backend& other : made) CHECK(made[i].can_wait_for(other));
+  }
+  // Each device is named once.
+  std::string expected = "swapmm: " + opencl::describe(all[first], first);
+  CHECK(said.str().starts_with(expected));
+  CHECK(std::ranges::count(said.str(), '\n') == (first == second ? 1 : 2));
+  const std::array<std::size_t, 2> none{first, all.size()};
+  CHECK_THROWS_AS((void)opencl::Backend::on_devices(none, said), UsageError);
+}
 
 TEST_CASE("joint plans: managers on two devices follow one plan, bit for bit") {
   const auto before = objects_at_rest();

@@ -2,6 +2,7 @@
 #include <swapmm/opencl/backend.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -141,16 +142,51 @@ Backend Backend::pick(std::ostream& say) { return pick(device_from_environment()
 
 Backend Backend::pick(std::string_view wanted, std::ostream& say) {
   require_own_process();
+  const std::array<std::size_t, 1> chosen{choose(devices(), wanted)};
+  return std::move(on_devices(chosen, say).front());
+}
+
+std::vector<Backend> Backend::on_devices(std::span<const std::size_t> positions, std::ostream& say) {
+  require_own_process();
   const std::vector<Device> all = devices();
-  const std::size_t chosen = choose(all, wanted);
-  const Device& device = all[chosen];
-  cl_int status = CL_SUCCESS;
-  const Handle<cl_context> context(clCreateContext(nullptr, 1, &device.id, nullptr, nullptr, &status));
-  if (status != CL_SUCCESS) throw error_of(status, "clCreateContext", " for " + describe(device, chosen));
-  Backend backend(context.get(), device.id);
-  say << "swapmm: " << describe(device, chosen)
-      << (device.shares_memory ? "; it shares the host's memory, so swapping works and saves nothing" : "") << '\n';
-  return backend;
+  struct Context {
+    cl_platform_id platform = nullptr;
+    std::vector<cl_device_id> devices;
+    std::string text;
+    Handle<cl_context> handle;
+  };
+  std::vector<Context> contexts;
+  const auto context_of = [&](const Device& device) -> Context& {
+    const auto platform = detail::device_value<cl_platform_id>(device.id, CL_DEVICE_PLATFORM);
+    const auto known = std::ranges::find(contexts, platform, &Context::platform);
+    return known != contexts.end() ? *known : contexts.emplace_back(Context{platform, {}, {}, {}});
+  };
+  for (const std::size_t position : positions) {
+    const std::size_t index = choose(all, std::to_string(position));
+    Context& context = context_of(all[index]);
+    if (std::ranges::find(context.devices, all[index].id) != context.devices.end()) continue;
+    context.devices.push_back(all[index].id);
+    context.text += (context.text.empty() ? " for " : ", ") + describe(all[index], index);
+  }
+  for (Context& context : contexts) {
+    cl_int status = CL_SUCCESS;
+    context.handle = Handle<cl_context>(clCreateContext(nullptr, static_cast<cl_uint>(context.devices.size()),
+                                                        context.devices.data(), nullptr, nullptr, &status));
+    if (status != CL_SUCCESS) throw error_of(status, "clCreateContext", context.text);
+  }
+  std::vector<Backend> made;
+  made.reserve(positions.size());
+  for (const std::size_t position : positions) {
+    made.emplace_back(context_of(all[position]).handle.get(), all[position].id);
+  }
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::size_t position = positions[i];
+    if (std::ranges::find(positions.first(i), position) != positions.first(i).end()) continue;  // said already
+    say << "swapmm: " << describe(all[position], position)
+        << (all[position].shares_memory ? "; it shares the host's memory, so swapping works and saves nothing" : "")
+        << '\n';
+  }
+  return made;
 }
 
 cl_context Backend::context() const { return session_->context.get(); }

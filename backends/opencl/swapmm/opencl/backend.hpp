@@ -239,6 +239,12 @@ class SWAPMM_EXPORT Backend {
   /// one.
   [[nodiscard]] static Backend pick(std::string_view wanted, std::ostream& say);
 
+  /// Backends on devices by their positions in devices(), in that order; a position may occur again. Those of one
+  /// platform have one context, so they can wait for each other (see SharedLinks), and each can be another one's
+  /// neighbour. Prints the devices on `say`. Throws UsageError with a list of all devices if there is none at a
+  /// position.
+  [[nodiscard]] static std::vector<Backend> on_devices(std::span<const std::size_t> positions, std::ostream& say);
+
   [[nodiscard]] cl_context context() const;   ///< the context; the caller gets no reference
   [[nodiscard]] cl_device_id device() const;  ///< the device of queues and memory
 
