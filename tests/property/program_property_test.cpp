@@ -77,7 +77,7 @@ TEST_CASE("random programs read what they wrote, within all budgets, on demand a
   CHECK(tally.too_large > all.count / 20);
   CHECK(tally.swaps > 50 * all.count);
   CHECK(tally.budget_changes > all.count / 4);
-  CHECK(tally.with_files > all.count / 11);
+  CHECK(tally.with_files > (all.count - tally.with_company) / 11);  // on several devices few have files
   CHECK(tally.that_tell_files > all.count / 100);
   if (all.count >= 10'000) CHECK(tally.that_replay > 0);  // replay_property_test.cpp has programs that do
   CHECK(tally.with_neighbours > all.count / 20);
