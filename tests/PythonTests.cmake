@@ -77,6 +77,9 @@ foreach(file IN LISTS files)
   string(REGEX REPLACE "_test\\.py$" "" name ${file})
   swapmm_python_test(torch_${name} sh ${CMAKE_CURRENT_SOURCE_DIR}/torch/run.sh ${SWAPMM_PYTHON_WITH_TORCH_2} ${CMAKE_CURRENT_SOURCE_DIR}/torch/${file})
 endforeach()
+# They take minutes: no core waits for them at the end.
+set_tests_properties(python.torch_compiled PROPERTIES COST 400)
+set_tests_properties(python.torch_repeats python.torch_networks PROPERTIES COST 150)
 
 # The stubs are the annotations of the sources.
 find_program(SWAPMM_MYPY mypy)
