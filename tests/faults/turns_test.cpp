@@ -7,7 +7,6 @@
 #include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include <swapmm/backend/testing/fault_plan.hpp>
@@ -38,23 +37,23 @@ struct Seen {
 class World {
  public:
   World(const Case& what, std::uint64_t n) : what_(what) {
-    Desk& broken = what.of_first ? *first_ : *second_;
+    Desk& broken = what.of_first ? first_ : second_;
     broken.backend.restart({what.fault_class, what.mode, n});
   }
 
   Seen run() {
-    start(*first_);
-    start(*second_);
+    start(first_);
+    start(second_);
     for (int round = 0; round < rounds; ++round) {
-      go(*first_, 0);
-      go(*second_, 1);
+      go(first_, 0);
+      go(second_, 1);
       if (what_.of_first ? second_gone_ : first_gone_) fail("the other device is lost, too");
     }
-    Desk& broken = what_.of_first ? *first_ : *second_;
+    Desk& broken = what_.of_first ? first_ : second_;
     seen_.fired = broken.backend.fired();
-    const std::uint64_t turns = second_->taker.taken() + second_->taker.missed();
+    const std::uint64_t turns = second_.taker.taken() + second_.taker.missed();
     if (!second_gone_ && turns > rounds) fail("more turns than there are");
-    for (Desk* const desk : {&*first_, &*second_}) desk->backend.restart({});
+    for (Desk* const desk : {&first_, &second_}) desk->backend.restart({});
     if (!first_gone_ && !second_gone_) goes_on();
     return seen_;
   }
@@ -79,7 +78,7 @@ class World {
   }
   /// Turns fail only with the device.
   void go(Desk& desk, std::uint32_t step) {
-    bool& gone = &desk == &*first_ ? first_gone_ : second_gone_;
+    bool& gone = &desk == &first_ ? first_gone_ : second_gone_;
     if (gone) return;
     try {
       desk.begin_round();
@@ -95,18 +94,18 @@ class World {
   /// After the fault turns are taken again.
   void goes_on() {
     try {
-      for (Desk* const desk : {&*first_, &*second_}) {
+      for (Desk* const desk : {&first_, &second_}) {
         desk->taker.start(&desk->turns);
         desk->backend.finish();
       }
-      const std::uint64_t before = second_->taker.taken();
-      first_->begin_round();
-      first_->copy(0);
-      second_->begin_round();
-      second_->copy(1);
-      second_->backend.finish();
-      if (second_->taker.taken() != before + 1) fail("no turn is taken after the fault");
-      if (first_->last_start(first_->backend.inner()) + 1000 > second_->last_start(second_->backend.inner())) {
+      const std::uint64_t before = second_.taker.taken();
+      first_.begin_round();
+      first_.copy(0);
+      second_.begin_round();
+      second_.copy(1);
+      second_.backend.finish();
+      if (second_.taker.taken() != before + 1) fail("no turn is taken after the fault");
+      if (first_.last_start(first_.backend.inner()) + 1000 > second_.last_start(second_.backend.inner())) {
         fail("after the fault a copy does not wait");
       }
     } catch (const BackendError& error) {
@@ -120,8 +119,8 @@ class World {
   Case what_;
   std::shared_ptr<simulated::SharedClock> clock_ = std::make_shared<simulated::SharedClock>();
   std::shared_ptr<runtime::TurnBoard<FaultySimulated>> board_ = std::make_shared<runtime::TurnBoard<FaultySimulated>>();
-  std::optional<Desk> first_{std::in_place, 1, 2, FaultySimulated(simulated::Backend(options())), board_};
-  std::optional<Desk> second_{std::in_place, 2, 1, FaultySimulated(simulated::Backend(options())), board_};
+  Desk first_{1, 2, FaultySimulated(simulated::Backend(options())), board_};
+  Desk second_{2, 1, FaultySimulated(simulated::Backend(options())), board_};
   bool first_gone_ = false;
   bool second_gone_ = false;
   Seen seen_;

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include <swapmm/shared_links.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/in_threads.hpp"
 #include "support/null_backend.hpp"
 #include "support/side_by_side.hpp"
 #include "support/turn_desk.hpp"
@@ -25,23 +25,6 @@
 namespace swapmm::test::shared_links_threads_test {
 
 using namespace std::chrono_literals;
-
-/// Each in a thread of its own. What they throw makes the test fail.
-void in_threads(const std::vector<std::function<void()>>& bodies) {
-  std::vector<std::string> errors(bodies.size());
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < bodies.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        bodies[i]();
-      } catch (const std::exception& error) {
-        errors[i] = error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& error : errors) CHECK(error == "");
-}
 
 /// A program, the same as plain loops, and how its rounds go on.
 class Part {
@@ -103,7 +86,7 @@ class Part {
 TEST_CASE("managers in threads plan together, come and go, and keep their bits") {
   const auto links = std::make_shared<SharedLinks>(LinkCapacities{.both_ways = 1'000'000'000});
   std::atomic<int> right{0};
-  in_threads({
+  const std::vector<std::function<void()>> parts{
       [&] {  // stays
         Part part(links, Planning::immediate);
         part.iterate_until_planned_together(false);
@@ -129,7 +112,8 @@ TEST_CASE("managers in threads plan together, come and go, and keep their bits")
         }
         right += part.is_right() ? 1 : 0;
       },
-  });
+  };
+  in_threads(parts.size(), [&](std::size_t i) { parts[i](); });
   CHECK(right == 7);
   CHECK(links->joint_plans() > 0);
 }
@@ -148,7 +132,7 @@ TEST_CASE("copies of two threads take turns, while each of them leaves its plan 
     }
     desk.taker.stop();
   };
-  in_threads({[&] { run(first, 0, 1'000); }, [&] { run(second, 1, 700); }});
+  in_threads(2, [&](std::size_t i) { i == 0 ? run(first, 0, 1'000) : run(second, 1, 700); });
   CHECK(second.taker.taken() + second.taker.missed() == rounds);
   CHECK(first.taker.taken() + first.taker.missed() == 0);
   // One after the other, a copy finds the one that it waits for.

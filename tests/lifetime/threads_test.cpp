@@ -6,11 +6,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -19,6 +17,7 @@
 #include <swapmm/swapmm.hpp>
 
 #include "support/core_desk.hpp"
+#include "support/in_threads.hpp"
 #include "support/small_program.hpp"
 #include "support/watched_loop.hpp"
 
@@ -31,23 +30,6 @@ using namespace swapmm::literals;
 using IntTensor = Tensor<int, Simulated>;
 using Manager = MemoryManager<Simulated>;
 const Options small{.device_budget = 256_bytes};
-
-/// Runs body(0), ..., body(count - 1), each in a thread of its own. What they throw makes the test fail.
-void in_threads(std::size_t count, const std::function<void(std::size_t)>& body) {
-  std::vector<std::string> errors(count);
-  std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        body(i);
-      } catch (const std::exception& error) {
-        errors[i] = error.what();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::string& error : errors) CHECK(error.empty());
-}
 
 /// Calls again where another thread is inside. How often that was.
 template <class Call>

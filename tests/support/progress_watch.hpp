@@ -9,8 +9,8 @@
 namespace swapmm::test {
 
 /// What a test is at, from its making to its end. Where it stays at one step for many seconds of the processor's time,
-/// the program ends with exit code 1 and says where it was: 8, or SWAPMM_TEST_PATIENCE. Of several tests at the same time,
-/// it is enough if one of them goes on.
+/// the program ends with exit code 1 and says where it was: 8, or SWAPMM_TEST_PATIENCE. Of several tests at the same
+/// time, it is enough if one of them goes on.
 class ProgressWatch {
  public:
   /// `test`: for persons, "random program"; lasts as long as the program.

@@ -50,10 +50,10 @@ class Company {
 
   TestProgram draw() {
     const bool alike = one_in(2);
-    TestProgram program = another();
+    const TestProgram first = another();
+    TestProgram program = first;
     for (std::size_t others = 1 + random_() % 3; others > 0; --others) {
-      program.beside.push_back(alike ? program : another());
-      program.beside.back().beside.clear();
+      program.beside.push_back(alike ? first : another());
     }
     program.sharing.one_clock = !one_in(6);
     program.sharing.in_turn = !one_in(3);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -136,39 +137,27 @@ void HostMemory::await_contents() const {
 Backend::Backend(cl_context context, cl_device_id device, cl_command_queue queue)
     : session_(std::make_shared<Session>(context, device, queue)) {}
 
-Backend Backend::pick() { return pick(std::clog); }
+namespace {
 
-Backend Backend::pick(std::ostream& say) { return pick(device_from_environment(), say); }
-
-Backend Backend::pick(std::string_view wanted, std::ostream& say) {
-  require_own_process();
-  const std::array<std::size_t, 1> chosen{choose(devices(), wanted)};
-  return std::move(on_devices(chosen, say).front());
-}
-
-std::vector<Backend> Backend::on_devices(std::span<const std::size_t> positions, std::ostream& say) {
-  require_own_process();
-  const std::vector<Device> all = devices();
+/// One context for the devices of each platform.
+std::vector<Backend> backends_on(std::span<const Device> all, std::span<const std::size_t> positions,
+                                 std::ostream& say) {
   struct Context {
-    cl_platform_id platform = nullptr;
     std::vector<cl_device_id> devices;
     std::string text;
     Handle<cl_context> handle;
   };
-  std::vector<Context> contexts;
-  const auto context_of = [&](const Device& device) -> Context& {
-    const auto platform = detail::device_value<cl_platform_id>(device.id, CL_DEVICE_PLATFORM);
-    const auto known = std::ranges::find(contexts, platform, &Context::platform);
-    return known != contexts.end() ? *known : contexts.emplace_back(Context{platform, {}, {}, {}});
-  };
+  std::map<std::size_t, cl_platform_id> platforms;  // by position
+  std::map<cl_platform_id, Context> contexts;
   for (const std::size_t position : positions) {
-    const std::size_t index = choose(all, std::to_string(position));
-    Context& context = context_of(all[index]);
-    if (std::ranges::find(context.devices, all[index].id) != context.devices.end()) continue;
-    context.devices.push_back(all[index].id);
-    context.text += (context.text.empty() ? " for " : ", ") + describe(all[index], index);
+    const auto [platform, is_new] = platforms.try_emplace(position);
+    if (!is_new) continue;
+    platform->second = detail::device_value<cl_platform_id>(all[position].id, CL_DEVICE_PLATFORM);
+    Context& context = contexts[platform->second];
+    context.devices.push_back(all[position].id);
+    context.text += (context.text.empty() ? " for " : ", ") + describe(all[position], position);
   }
-  for (Context& context : contexts) {
+  for (auto& [platform, context] : contexts) {
     cl_int status = CL_SUCCESS;
     context.handle = Handle<cl_context>(clCreateContext(nullptr, static_cast<cl_uint>(context.devices.size()),
                                                         context.devices.data(), nullptr, nullptr, &status));
@@ -177,16 +166,35 @@ std::vector<Backend> Backend::on_devices(std::span<const std::size_t> positions,
   std::vector<Backend> made;
   made.reserve(positions.size());
   for (const std::size_t position : positions) {
-    made.emplace_back(context_of(all[position]).handle.get(), all[position].id);
+    made.emplace_back(contexts.at(platforms.at(position)).handle.get(), all[position].id);
   }
-  for (std::size_t i = 0; i < positions.size(); ++i) {
-    const std::size_t position = positions[i];
-    if (std::ranges::find(positions.first(i), position) != positions.first(i).end()) continue;  // said already
+  for (const std::size_t position : positions) {
+    if (platforms.erase(position) == 0) continue;  // said already
     say << "swapmm: " << describe(all[position], position)
         << (all[position].shares_memory ? "; it shares the host's memory, so swapping works and saves nothing" : "")
         << '\n';
   }
   return made;
+}
+
+}  // namespace
+
+Backend Backend::pick() { return pick(std::clog); }
+
+Backend Backend::pick(std::ostream& say) { return pick(device_from_environment(), say); }
+
+Backend Backend::pick(std::string_view wanted, std::ostream& say) {
+  require_own_process();
+  const std::vector<Device> all = devices();
+  const std::array<std::size_t, 1> chosen{choose(all, wanted)};
+  return std::move(backends_on(all, chosen, say).front());
+}
+
+std::vector<Backend> Backend::on_devices(std::span<const std::size_t> positions, std::ostream& say) {
+  require_own_process();
+  const std::vector<Device> all = devices();
+  for (const std::size_t position : positions) (void)choose(all, std::to_string(position));
+  return backends_on(all, positions, say);
 }
 
 cl_context Backend::context() const { return session_->context.get(); }
