@@ -37,27 +37,38 @@ Planner with_victim(std::string name, Victim victim, const OnDemandOptions& opti
   };
 }
 
+NamedPlanner per_operation(const BoundOptions& bound) {
+  const auto make = [bound](const Trace& trace, const Machine& machine, const PlanningOptions&) {
+    return plan_case(trace, machine, bound, [](const PlanningCase& planning) {
+      return build_per_operation_plan(planning, Pace::one_at_a_time, "per-operation");
+    });
+  };
+  return {"per-operation", make, "every bundle in before its operation and out after it, one at a time"};
+}
+
 }  // namespace
 
 std::span<const NamedPlanner> planners_before_best() {
-  const std::span<const NamedPlanner> all = planners();
-  const auto best =
-      std::find_if(all.begin(), all.end(), [](const NamedPlanner& known) { return known.name == "best"; });
-  return all.first(static_cast<std::size_t>(best - all.begin()));
+  // `best` knows the bound of the case, and finding it takes longer than such a plan.
+  static const std::array all = [] {
+    constexpr BoundOptions none{.usual = {.rounds = 0}, .long_traces = {.rounds = 0}};
+    return std::array{per_operation(none),
+                      on_demand_planner({.bound = none}),
+                      belady_planner({.bound = none}),
+                      vdnn_planner({.offload = VdnnOffload::all, .bound = none}),
+                      vdnn_planner({.offload = VdnnOffload::convolutions, .bound = none}),
+                      slack_planner({.bound = none}),
+                      excess_planner({.bound = none}),
+                      excess_overlap_planner({.bound = none})};
+  }();
+  return all;
 }
 
 }  // namespace swapmm::planning
 
 namespace swapmm {
 
-NamedPlanner per_operation_planner() {
-  const auto make = [](const Trace& trace, const Machine& machine, const PlanningOptions&) {
-    return planning::plan_case(trace, machine, {}, [](const planning::PlanningCase& planning) {
-      return build_per_operation_plan(planning, planning::Pace::one_at_a_time, "per-operation");
-    });
-  };
-  return {"per-operation", make, "every bundle in before its operation and out after it, one at a time"};
-}
+NamedPlanner per_operation_planner() { return planning::per_operation({}); }
 
 NamedPlanner on_demand_planner(const OnDemandOptions& options) {
   return {"on-demand", planning::with_victim("on-demand", planning::Victim::least_recently_used, options),

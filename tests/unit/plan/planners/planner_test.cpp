@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/planners/before_best.hpp>
 #include <swapmm/plan/validate.hpp>
 
 #include "support/plain_traces.hpp"
@@ -298,6 +300,31 @@ TEST_CASE("excess-overlap finds who trades places, where a fixed order does not 
   // host; and one more weight comes in, since 18 are live where the iteration wraps: 18 + 16 at least.
   CHECK(moved(17) == 35);
   CHECK(moved(8) <= 64);
+}
+
+TEST_CASE("best runs all planners before it: the same plans, without a bound of their own") {
+  // Copies of a byte take longer than the work in between, so that each planner's plan has stalls, and a bound below
+  // it.
+  Trace trace;
+  for (int i = 0; i < 6; ++i) trace.tensors.push_back(tensor(10));
+  for (std::uint32_t i = 0; i < 6; ++i)
+    trace.operations.push_back(operation(3, {TensorId{i}, TensorId{(i + 1) % 6}}, {}));
+  const Machine machine = machine_of(30);
+  const std::span<const NamedPlanner> others = planning::planners_before_best();
+  REQUIRE(others.size() + 1 == planners().size());
+  CHECK(planners().back().name == "best");
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    CAPTURE(planners()[i].name);
+    CHECK(others[i].name == planners()[i].name);
+    const Result<Plan> ours = others[i].make(trace, machine, {});
+    Result<Plan> theirs = planners()[i].make(trace, machine, {});
+    REQUIRE(ours.has_value());
+    REQUIRE(theirs.has_value());
+    CHECK(theirs->predicted.lower_bound > theirs->predicted.compute);
+    CHECK(ours->predicted.lower_bound == ours->predicted.compute);
+    theirs->predicted.lower_bound = ours->predicted.lower_bound;
+    CHECK(*ours == *theirs);
+  }
 }
 
 TEST_CASE("planners are found by name") {
