@@ -13,6 +13,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "neural/cuda/host_runtime.hpp"
 #include "neural/shared_library.hpp"
@@ -66,12 +67,24 @@ cublasStatus_t sgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperat
   const auto at = [](int row, int column, int stride) {
     return static_cast<std::size_t>(column) * static_cast<std::size_t>(stride) + static_cast<std::size_t>(row);
   };
+  // Columns of op(a) lie in one piece, so that the inner loop is one over neighbours. Each sum keeps the order of its
+  // terms.
+  std::vector<float> turned;
+  if (!plain_a) {
+    for (int i = 0; i < k; ++i) {
+      for (int row = 0; row < m; ++row) turned.push_back(a[at(i, row, lda)]);
+    }
+  }
+  std::vector<float> sums(static_cast<std::size_t>(m));
   for (int column = 0; column < n; ++column) {
+    std::ranges::fill(sums, 0.0F);
+    for (int i = 0; i < k; ++i) {
+      const float factor = b[plain_b ? at(i, column, ldb) : at(column, i, ldb)];
+      const float* const from = plain_a ? a + at(0, i, lda) : turned.data() + at(0, i, m);
+      for (std::size_t row = 0; row < sums.size(); ++row) sums[row] += from[row] * factor;
+    }
     for (int row = 0; row < m; ++row) {
-      float sum = 0;
-      for (int i = 0; i < k; ++i) {
-        sum += a[plain_a ? at(row, i, lda) : at(i, row, lda)] * b[plain_b ? at(i, column, ldb) : at(column, i, ldb)];
-      }
+      const float sum = sums[static_cast<std::size_t>(row)];
       float& to = c[at(row, column, ldc)];
       to = *beta == 0 ? *alpha * sum : *alpha * sum + *beta * to;
     }
