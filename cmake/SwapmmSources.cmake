@@ -171,6 +171,7 @@ swapmm_files(include/swapmm/pages
 swapmm_files(include/swapmm/replicas
   HEADERS chain chunk_size exchange host_sum thread_exchange
   SOURCES chunk_size exchange thread_exchange)
+swapmm_files(include/swapmm/runtime HEADERS instances)
 swapmm_files(include/swapmm/runtime/blocks
   HEADERS encoded_blocks encoding_types file_blocks home host_block neighbour_blocks place_map placed_blocks
   SOURCES place_map)

@@ -3,7 +3,6 @@
 
 namespace swapmm::runtime {
 
-template class Core<test::CheckedBackend>;
-template class RunningOperation<test::CheckedBackend>;
+SWAPMM_RUNTIME_INSTANCES(template, , test::CheckedBackend);
 
 }  // namespace swapmm::runtime

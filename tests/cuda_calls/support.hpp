@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <swapmm/cuda/backend.hpp>
+#include <swapmm/runtime/instances.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "cuda_calls/fake_runtime.hpp"
@@ -114,6 +115,5 @@ void run_grow(MemoryManager<B>& manager, Form form, std::string_view name, const
 
 // Compiled once, and not in each test that uses a manager.
 namespace swapmm::runtime {
-extern template class Core<test::CheckedBackend>;
-extern template class RunningOperation<test::CheckedBackend>;
+SWAPMM_RUNTIME_INSTANCES(extern template, , test::CheckedBackend);
 }  // namespace swapmm::runtime

@@ -62,6 +62,13 @@ def marked_for_templates(root):
                     scopes.append(opens[1] if opens and position >= opens.end() - 1 else "")
                 elif character == "}" and scopes:
                     scopes.pop()
+            # The list in runtime/instances.hpp, whose users say that all of it is exported.
+            if match := re.search(r"template_ class export_as (\w+)<", line):
+                classes.add(f"swapmm::runtime::{match[1]}")
+                continue
+            if match := re.search(r"template_ export_as .*?(\w+)<B>\(", " ".join(lines[number:number + 2])):
+                functions.add(f"swapmm::runtime::{match[1]}")
+                continue
             if "SWAPMM_TEMPLATE_EXPORT" not in line:
                 continue
             if match := re.search(r"template (?:class|struct) SWAPMM_TEMPLATE_EXPORT ([\w:]+)<", " ".join(lines[number:number + 2])):

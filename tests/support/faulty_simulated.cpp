@@ -3,7 +3,6 @@
 
 namespace swapmm::runtime {
 
-template class Core<test::FaultySimulated>;
-template class RunningOperation<test::FaultySimulated>;
+SWAPMM_RUNTIME_INSTANCES(template, , test::FaultySimulated);
 
 }  // namespace swapmm::runtime

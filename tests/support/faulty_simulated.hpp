@@ -5,8 +5,7 @@
 
 #include <swapmm/backend/testing/faulty.hpp>
 #include <swapmm/backend/testing/simulated.hpp>
-#include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/instances.hpp>
 
 namespace swapmm::test {
 
@@ -16,6 +15,5 @@ using FaultySimulated = Faulty<simulated::Backend>;
 
 // Compiled once, and not in each test that uses a manager.
 namespace swapmm::runtime {
-extern template class Core<test::FaultySimulated>;
-extern template class RunningOperation<test::FaultySimulated>;
+SWAPMM_RUNTIME_INSTANCES(extern template, , test::FaultySimulated);
 }  // namespace swapmm::runtime

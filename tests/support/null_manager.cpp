@@ -3,7 +3,6 @@
 
 namespace swapmm::runtime {
 
-template class Core<test::NullBackend>;
-template class RunningOperation<test::NullBackend>;
+SWAPMM_RUNTIME_INSTANCES(template, , test::NullBackend);
 
 }  // namespace swapmm::runtime

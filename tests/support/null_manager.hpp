@@ -3,12 +3,12 @@
 
 // A manager on the null backend.
 
+#include <swapmm/runtime/instances.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/null_backend.hpp"
 
 // Compiled once, and not in each test that uses it.
 namespace swapmm::runtime {
-extern template class Core<test::NullBackend>;
-extern template class RunningOperation<test::NullBackend>;
+SWAPMM_RUNTIME_INSTANCES(extern template, , test::NullBackend);
 }  // namespace swapmm::runtime

@@ -23,8 +23,7 @@
 #include <swapmm/base/export.hpp>
 #include <swapmm/cuda/handle.hpp>
 #include <swapmm/cuda/links.hpp>
-#include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/instances.hpp>
 
 namespace swapmm::detail {
 class FileTransfer;
@@ -472,6 +471,5 @@ static_assert(swapmm::DeviceCopyBackend<Backend>);
 
 // Compiled in the library, and not in each file that uses a manager.
 namespace swapmm::runtime {
-extern template class SWAPMM_TEMPLATE_EXPORT Core<cuda::Backend>;
-extern template class SWAPMM_TEMPLATE_EXPORT RunningOperation<cuda::Backend>;
+SWAPMM_RUNTIME_INSTANCES(extern template, SWAPMM_TEMPLATE_EXPORT, cuda::Backend);
 }  // namespace swapmm::runtime

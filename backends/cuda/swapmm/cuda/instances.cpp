@@ -4,7 +4,6 @@
 
 namespace swapmm::runtime {
 
-template class Core<cuda::Backend>;
-template class RunningOperation<cuda::Backend>;
+SWAPMM_RUNTIME_INSTANCES(template, , cuda::Backend);
 
 }  // namespace swapmm::runtime

@@ -20,8 +20,7 @@
 #include <swapmm/base/export.hpp>
 #include <swapmm/codec/zero_format.hpp>
 #include <swapmm/opencl/handle.hpp>
-#include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/instances.hpp>
 
 /// The OpenCL backend, component `opencl` of the package.
 namespace swapmm::opencl {
@@ -330,6 +329,5 @@ static_assert(swapmm::DeviceCopyBackend<Backend>);
 
 // Compiled in the library, and not in each file that uses a manager.
 namespace swapmm::runtime {
-extern template class SWAPMM_TEMPLATE_EXPORT Core<opencl::Backend>;
-extern template class SWAPMM_TEMPLATE_EXPORT RunningOperation<opencl::Backend>;
+SWAPMM_RUNTIME_INSTANCES(extern template, SWAPMM_TEMPLATE_EXPORT, opencl::Backend);
 }  // namespace swapmm::runtime

@@ -4,7 +4,6 @@
 
 namespace swapmm::runtime {
 
-template class Core<opencl::Backend>;
-template class RunningOperation<opencl::Backend>;
+SWAPMM_RUNTIME_INSTANCES(template, , opencl::Backend);
 
 }  // namespace swapmm::runtime

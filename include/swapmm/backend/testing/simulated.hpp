@@ -25,8 +25,7 @@
 #include <swapmm/backend/testing/simulated/touch.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
-#include <swapmm/runtime/core/core.hpp>
-#include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/instances.hpp>
 
 /// The simulated backend: a device that is simulated on plain memory.
 namespace swapmm::simulated {
@@ -412,6 +411,5 @@ static_assert(swapmm::DeviceCopyBackend<Backend> && swapmm::TurnTakingBackend<Ba
 
 // Compiled in the library, and not in each file that uses a manager.
 namespace swapmm::runtime {
-extern template class SWAPMM_TEMPLATE_EXPORT Core<simulated::Backend>;
-extern template class SWAPMM_TEMPLATE_EXPORT RunningOperation<simulated::Backend>;
+SWAPMM_RUNTIME_INSTANCES(extern template, SWAPMM_TEMPLATE_EXPORT, simulated::Backend);
 }  // namespace swapmm::runtime

@@ -4,7 +4,6 @@
 
 namespace swapmm::runtime {
 
-template class Core<simulated::Backend>;
-template class RunningOperation<simulated::Backend>;
+SWAPMM_RUNTIME_INSTANCES(template, , simulated::Backend);
 
 }  // namespace swapmm::runtime
