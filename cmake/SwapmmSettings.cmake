@@ -7,6 +7,7 @@ option(SWAPMM_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(SWAPMM_UNITY_BUILD "Compile each library in a few large pieces: less work where all of it is compiled" OFF)
 option(SWAPMM_UNITY_TESTS "The same for the tests, and for the command" OFF)
 option(SWAPMM_QUICK_BUILD "Compile all but the core, and what runs long, without optimization" OFF)
+set(SWAPMM_PROGRAMS_COMPILER "" CACHE STRING "Compile tests and examples with this compiler, whose objects go with those of CMAKE_CXX_COMPILER")
 option(SWAPMM_LONG_TESTS "Also run tests that take minutes" OFF)
 option(SWAPMM_WERROR "Treat warnings as errors" OFF)
 
@@ -15,6 +16,7 @@ option(SWAPMM_WERROR "Treat warnings as errors" OFF)
 add_library(swapmm_warnings INTERFACE)
 target_compile_options(swapmm_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wdeprecated-copy-dtor
+  $<$<BOOL:${SWAPMM_PROGRAMS_COMPILER}>:-Wno-sign-conversion> # which -Wconversion of clang++ has and that of g++ does not
   $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow> # nor are names of the next file shadowed
   $<$<BOOL:${SWAPMM_WERROR}>:-Werror>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized>

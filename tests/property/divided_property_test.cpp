@@ -264,7 +264,7 @@ class Run {
       for (std::size_t i = 0; i < from.size(); ++i) work.from.push_back(places(op, from[i], step.from[i].in_pieces));
       return work;
     };
-    constexpr std::chrono::nanoseconds time{100};
+    static constexpr std::chrono::nanoseconds time{100};
     if (step.second_form) {
       manager_.run(step.name, bundle, [work, name = step.name](auto& op, const auto& waits) {
         const Work made = work(op);
