@@ -5,7 +5,7 @@ set(exits_folder ${CMAKE_CURRENT_SOURCE_DIR}/opencl_layer/exits)
 add_executable(swapmm_opencl_exits_layer ${exits_folder}/main.cpp ${exits_folder}/scene.cpp)
 add_library(swapmm_opencl_exits_plugin MODULE ${exits_folder}/plugin.cpp ${exits_folder}/scene.cpp)
 # Libraries with unique symbols are never unloaded.
-target_compile_options(swapmm_opencl_exits_plugin PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<NOT:$<BOOL:${SWAPMM_PROGRAMS_COMPILER}>>>:-fno-gnu-unique>)
+target_compile_options(swapmm_opencl_exits_plugin PRIVATE $<$<AND:$<CXX_COMPILER_ID:GNU>,$<NOT:$<BOOL:${SWAPMM_PROGRAMS_COMPILER_PATH}>>>:-fno-gnu-unique>)
 # It brings the loader and the layer in with the plugin, so it is not linked with them.
 add_executable(swapmm_opencl_exits_host ${exits_folder}/host.cpp)
 foreach(target swapmm_opencl_exits_layer swapmm_opencl_exits_plugin)
