@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # compile_with.sh COMPILER [LAUNCHER...] -- THE BUILD'S COMPILER ARGUMENT...
-# Puts another compiler in the place of the build's (SWAPMM_TESTS_COMPILER): a launcher of CMake.
+# Puts another compiler in the place of the build's (SWAPMM_PROGRAMS_COMPILER): a launcher of CMake.
 compiler=$1
 shift
 launcher=
