@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <swapmm/plan/baselines/excess.hpp>
 #include <swapmm/plan/baselines/on_demand.hpp>
@@ -45,21 +46,23 @@ NamedPlanner per_operation(const BoundOptions& bound) {
   return {"per-operation", make, "every bundle in before its operation and out after it, one at a time"};
 }
 
+/// All before `best`, in their order.
+std::array<NamedPlanner, 8> before_best(const BoundOptions& bound) {
+  return {per_operation(bound),
+          on_demand_planner({.bound = bound}),
+          belady_planner({.bound = bound}),
+          vdnn_planner({.offload = VdnnOffload::all, .bound = bound}),
+          vdnn_planner({.offload = VdnnOffload::convolutions, .bound = bound}),
+          slack_planner({.bound = bound}),
+          excess_planner({.bound = bound}),
+          excess_overlap_planner({.bound = bound})};
+}
+
 }  // namespace
 
 std::span<const NamedPlanner> planners_before_best() {
   // `best` knows the bound of the case, and finding it takes longer than such a plan.
-  static const std::array all = [] {
-    constexpr BoundOptions none{.usual = {.rounds = 0}, .long_traces = {.rounds = 0}};
-    return std::array{per_operation(none),
-                      on_demand_planner({.bound = none}),
-                      belady_planner({.bound = none}),
-                      vdnn_planner({.offload = VdnnOffload::all, .bound = none}),
-                      vdnn_planner({.offload = VdnnOffload::convolutions, .bound = none}),
-                      slack_planner({.bound = none}),
-                      excess_planner({.bound = none}),
-                      excess_overlap_planner({.bound = none})};
-  }();
+  static const std::array all = before_best({.usual = {.rounds = 0}, .long_traces = {.rounds = 0}});
   return all;
 }
 
@@ -137,15 +140,12 @@ NamedPlanner best_planner(const BestOptions& options) {
 }
 
 std::span<const NamedPlanner> planners() {
-  static const std::array all{per_operation_planner(),
-                              on_demand_planner(),
-                              belady_planner(),
-                              vdnn_planner({.offload = VdnnOffload::all}),
-                              vdnn_planner({.offload = VdnnOffload::convolutions}),
-                              slack_planner(),
-                              excess_planner(),
-                              excess_overlap_planner(),
-                              best_planner()};
+  static const std::vector all = [] {
+    const std::array others = planning::before_best({});
+    std::vector<NamedPlanner> known(others.begin(), others.end());
+    known.push_back(best_planner());
+    return known;
+  }();
   return all;
 }
 
