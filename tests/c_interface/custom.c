@@ -175,7 +175,7 @@ static swapmm_status read_unexpectedly(uint32_t flags, uint64_t drops) {
   int i, k;
   numbers.struct_size = sizeof numbers;
   open_desk(&d, flags, drops);
-  for (i = 0; i < 20 && numbers.operations_followed == 0; ++i) {
+  for (i = 0; i < 150 && numbers.operations_followed == 0; ++i) {
     NEED(swapmm_iteration_begin(d.manager, "write"));
     NEED(use(&d, 0, SWAPMM_WRITE, i + 100));
     NEED(use(&d, 0, SWAPMM_READ, i + 100));

@@ -148,8 +148,8 @@ TEST_CASE("the rule can be set: values are lost by observation in any case, or n
   CHECK_THROWS_AS((void)observed.b.download(), DroppedValue);
 
   DropDesk proven(DropRule::proven);
-  proven.iterate(Read::none, 7);
-  REQUIRE(proven.manager.report().iterations_followed == 4);
+  proven.iterate(Read::none, 120);  // a plan that may gain nothing waits
+  REQUIRE(proven.manager.report().iterations_followed >= 4);
   CHECK(holds(proven.a, 1));
   CHECK(holds(proven.b, 2));
   CHECK(proven.manager.report().values_saved == 0);  // the plan knew that they had to be kept
@@ -164,10 +164,11 @@ TEST_CASE("a transient value is proven dead when its iteration is over, so it is
       set(desk.manager, desk.a, 1);
       accumulate(desk.manager, desk.a, desk.weights[0]);
     };
-    for (int i = 0; i < 5; ++i) end_with_a();
+    for (int i = 0; i < 120; ++i) end_with_a();  // a plan that may gain nothing waits
     const Bytes before = desk.manager.report().d2h;
+    const std::uint64_t followed = desk.manager.report().iterations_followed;
     for (int i = 0; i < 10; ++i) end_with_a();
-    REQUIRE(desk.manager.report().iterations_followed >= 12);
+    REQUIRE(desk.manager.report().iterations_followed == followed + 10);
     return (desk.manager.report().d2h - before).value / 10;
   };
   CHECK(copied(transient) + tensor_bytes.value <= copied(Lifetime::observed));

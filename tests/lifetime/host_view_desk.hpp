@@ -24,7 +24,8 @@ inline constexpr std::size_t view_length = view_blocks * block_length;
 }
 
 struct HostViewDesk {
-  explicit HostViewDesk(Bytes budget = Bytes{4U << 20U}) : manager(device, {.device_budget = budget}) {}
+  explicit HostViewDesk(Bytes budget = Bytes{4U << 20U}, const SchedulerOptions& scheduler = {})
+      : manager(device, {.device_budget = budget}, Scheduler(scheduler)) {}
   HostViewDesk(const HostViewDesk&) = delete;
   HostViewDesk& operator=(const HostViewDesk&) = delete;
   ~HostViewDesk() {

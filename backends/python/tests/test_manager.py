@@ -263,7 +263,7 @@ class Errors(OnSimulatedDevice):
             first, *others = [manager.tensor(KIB, "int32", f"vector {i}") for i in range(4)]
             for vector in (first, *others):
                 vector.upload(array.array("i", [0] * KIB))
-            for step in range(20):
+            for step in range(150):  # a plan that may gain nothing waits
                 with manager.iteration("step"):
                     with manager.operation("write", writes=first) as op:
                         op.launch(lambda to: to.__setitem__(0, step + 100), first)

@@ -102,7 +102,8 @@ enum class DropRule : std::uint8_t {
   /// Those that observed iterations did not read any more. A program that reads one after all gets DroppedValue.
   observed,
   /// Those that are proven dead: the tensor was destroyed, its next value is written by an operation that was called
-  /// already, or it is `transient` and its iteration is over. DroppedValue is never thrown.
+  /// already, or it is `transient` and its iteration is over. DroppedValue is never thrown. For programs that branch:
+  /// plans are started only once they could have saved what that may cost, see docs/dynamic_programs.md.
   proven,
 };
 

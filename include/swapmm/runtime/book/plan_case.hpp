@@ -60,6 +60,10 @@ struct PlanCase {
   std::size_t awaited = 0;  ///< how often its cycle must be seen before it is offered, in iterations; or never
   std::size_t seen = 0;     ///< iterations with which its cycle was seen since the plan was made
 
+  /// Whether that sequence is part of the cycle.
+  [[nodiscard]] bool has(std::uint64_t sequence) const {
+    return std::find(members.begin(), members.end(), sequence) != members.end();
+  }
   /// The plan to follow; null: none.
   [[nodiscard]] FollowablePtr choice() const { return state == PlanState::left || checking ? nullptr : plan; }
   /// The plan to start if an iteration begins like its cycle; null: none. A plan whose last two starts were false is
@@ -160,6 +164,11 @@ struct PlanSet {
   [[nodiscard]] bool has_cycle(std::span<const std::uint64_t> members) const {
     return std::any_of(cycles.begin(), cycles.end(),
                        [&](const Cycle& cycle) { return same_cycle(cycle.members, members); });
+  }
+  [[nodiscard]] bool was_looked_for(std::span<const std::uint64_t> members) const {
+    return std::any_of(lookups.begin(), lookups.end(), [&](const Lookup& lookup) {
+      return std::equal(lookup.members.begin(), lookup.members.end(), members.begin(), members.end());
+    });
   }
 };
 

@@ -54,9 +54,7 @@ ProgramBook::Named& ProgramBook::named(std::string_view name) {
 }
 
 ProgramBook::ObservedSequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
-  const auto found = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                  [&](const ObservedSequence& known) { return known.id == id; });
-  return found == programs.sequences.end() ? nullptr : &*found;
+  return const_cast<ObservedSequence*>(known_sequence(programs, id));  // NOLINT: `programs` is not const
 }
 
 // ---- what the program does
@@ -75,7 +73,7 @@ std::uint64_t ProgramBook::observed(std::string_view name, IterationLog&& log, c
   if (id == next_id) ++programs.different;
   if (observed_on_demand(programs, id, timed, machine)) return id;
   remember(programs, id);
-  const std::size_t p = period(programs);
+  const std::size_t p = period(programs, programs.history);
   if (p == 0) {
     programs.in_vain = std::min(programs.in_vain + 1, most_history());
     await_all(programs);
@@ -147,10 +145,15 @@ std::span<const std::uint64_t> ProgramBook::last_of(const Named& programs, std::
   return std::span(programs.history).last(count);
 }
 
+const ProgramBook::ObservedSequence* ProgramBook::known_sequence(const Named& programs, std::uint64_t id) {
+  const auto found = std::find_if(programs.sequences.begin(), programs.sequences.end(),
+                                  [&](const ObservedSequence& known) { return known.id == id; });
+  return found == programs.sequences.end() ? nullptr : &*found;
+}
+
 const IterationLog* ProgramBook::log_of(const Named& programs, std::uint64_t id) {
-  const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                     [&](const ObservedSequence& known) { return known.id == id; });
-  return sequence == programs.sequences.end() ? nullptr : &sequence->log;
+  const ObservedSequence* const known = known_sequence(programs, id);
+  return known == nullptr ? nullptr : &known->log;
 }
 
 Result<Program> ProgramBook::program_of(const Named& programs, std::span<const std::uint64_t> members) const {
@@ -195,6 +198,7 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
     if (log.timed) known->samples[i].add(duration);
     duration = known->samples[i].estimate();
   }
+  if (log.times_are_late) ++known->late;
   known->log = std::move(log);
   known->last_seen = clock_;
   return known->id;
@@ -202,8 +206,7 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
 
 // Returns the length of the shortest cycle that the last iterations repeated `observe` times (cycles longer than 1 at
 // least twice, because one pass shows no repetition). Returns 0 if there is none yet.
-std::size_t ProgramBook::period(const Named& programs) const {
-  const std::vector<std::uint64_t>& history = programs.history;
+std::size_t ProgramBook::period(const Named& programs, std::span<const std::uint64_t> history) const {
   for (std::size_t p = 1; p <= std::min(options_.max_period, history.size()); ++p) {
     const std::size_t length = p * (p == 1 ? options_.observe : std::max<std::size_t>(options_.observe, 2));
     if (history.size() < length) continue;
@@ -211,16 +214,15 @@ std::size_t ProgramBook::period(const Named& programs) const {
     for (std::size_t back = 1; back + p <= length; ++back) {
       repeats = repeats && history[history.size() - back] == history[history.size() - back - p];
     }
-    if (repeats && !overlaps(programs, p)) return p;
+    if (repeats && !overlaps(programs, history.last(p))) return p;
   }
   return 0;
 }
 
 // Tensors that are made anew in each iteration, and live into the next one, need a longer cycle: each generation has a
 // place of its own.
-bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
-  if (2 * period > options_.max_period) return false;
-  const auto members = last_of(programs, period);
+bool ProgramBook::overlaps(const Named& programs, std::span<const std::uint64_t> members) const {
+  if (2 * members.size() > options_.max_period) return false;
   const bool may = std::any_of(members.begin(), members.end(), [&](std::uint64_t id) {
     const IterationLog* const log = log_of(programs, id);
     return log != nullptr && has_earlier_generation(*log);
@@ -230,7 +232,7 @@ bool ProgramBook::overlaps(const Named& programs, std::size_t period) const {
   for (const std::uint64_t id : members) {
     if (const IterationLog* const log = log_of(programs, id)) logs.push_back(log);
   }
-  return logs.size() == period && generations_overlap(logs);
+  return logs.size() == members.size() && generations_overlap(logs);
 }
 
 void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<GivenPlan> given,
@@ -238,6 +240,7 @@ void ProgramBook::plan_cycle(Named& programs, std::size_t period, std::optional<
   const auto last = last_of(programs, period);
   if (programs.now().has_cycle(last)) return;
   if (pending_ != nullptr) return;  // one task at a time
+  if (!given && !knows_times(programs, last)) return;
   std::vector<std::uint64_t> members(last.begin(), last.end());
   Result<Program> program = program_of(programs, members);
   programs.now().cycles.push_back({members});

@@ -44,6 +44,14 @@ class ProgramBook {
   /// seen often enough (or creates a task, with Planning::deferred). Returns the id of its sequence, or 0 if nothing
   /// was learned.
   SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const KnownMachine& machine);
+  /// What observed() needs for that log.
+  struct Outlook {
+    bool plans = true;  ///< it may make a plan, so the machine must be known
+    bool waits = true;  ///< it needs the times of that log and of those before, so it is worth waiting for them
+  };
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT Outlook outlook(std::string_view name, const IterationLog& log) const;
+  /// Takes the durations of the operations of a log whose times were late, by what observed() returned; 0: unknown.
+  SWAPMM_TEMPLATE_EXPORT void times_came(std::uint64_t id, std::span<const std::chrono::nanoseconds> durations);
   /// Reports that an iteration followed the plan to its end, as the member with that number of the plan's cycle.
   SWAPMM_TEMPLATE_EXPORT void followed(std::string_view name, const FollowablePtr& plan, std::size_t member);
   /// Reports that the program did something that the plan does not expect. (What it did is observed().) A plan that is
@@ -181,6 +189,7 @@ class ProgramBook {
     RoundTimes times;                      // of whole iterations on demand, not observed
     RoundTimes observed;                   // of observed iterations
     std::uint64_t last_seen = 0;
+    std::size_t late = 0;  // logs whose times are late
   };
   struct Named {
     std::string name;
@@ -219,10 +228,13 @@ class ProgramBook {
   [[nodiscard]] bool may_repeat(const Named& programs) const { return programs.in_vain < most_history(); }
   void remember_untimed(Named& programs, std::uint64_t sequence) const;
   void drop_pending();
-  [[nodiscard]] std::size_t period(const Named& programs) const;
-  [[nodiscard]] bool overlaps(const Named& programs, std::size_t period) const;
+  [[nodiscard]] std::size_t period(const Named& programs, std::span<const std::uint64_t> history) const;
+  [[nodiscard]] bool overlaps(const Named& programs, std::span<const std::uint64_t> members) const;
+  [[nodiscard]] bool knows_times(const Named& programs, std::span<const std::uint64_t> members) const;
+  [[nodiscard]] bool may_find_stored(const Named& programs, std::span<const std::uint64_t> history) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const KnownMachine& machine);
   // The last log of a sequence; null if the sequence is forgotten.
+  [[nodiscard]] static const ObservedSequence* known_sequence(const Named& programs, std::uint64_t id);
   [[nodiscard]] static const IterationLog* log_of(const Named& programs, std::uint64_t id);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
@@ -231,7 +243,6 @@ class ProgramBook {
   void add_unpaid(Named& programs) const;
   [[nodiscard]] static std::size_t awaited(const Named& programs);
   [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
-  [[nodiscard]] bool branches(const Named& programs) const;
   void await_all(Named& programs) const;
   // `given` is used instead of the planner's plan.
   void plan_cycle(Named& programs, std::size_t period, std::optional<GivenPlan> given, const KnownMachine& machine);
@@ -264,6 +275,7 @@ class ProgramBook {
   [[nodiscard]] bool compares() const { return options_.trial_iterations != 0 && !blind_; }
   [[nodiscard]] std::size_t rounds_not_counted() const;
   [[nodiscard]] std::size_t rounds_counted() const;
+  [[nodiscard]] bool is_due(const PlanCase& plan_case) const;
   [[nodiscard]] static bool is_left_on_demand(const Named& programs, std::uint64_t sequence);
   bool observed_on_demand(Named& programs, std::uint64_t sequence, bool timed, const KnownMachine& machine);
   [[nodiscard]] CaseOf case_of(const FollowablePtr& plan);

@@ -3,6 +3,7 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -11,6 +12,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <swapmm/runtime/observe/program.hpp>
 
 namespace swapmm::runtime {
 
@@ -40,25 +43,23 @@ std::size_t ProgramBook::awaited(const Named& programs) {
   return std::size_t{1} << (2 * programs.unpaid - 3);
 }
 
-// The same for a plan that is known. Where programs branch, one that does not promise to be faster than on demand is
-// not tried before its cycle was seen often, and not at all once plans were left again and again.
+// The same for a plan that is known. Where programs branch, it is not tried before it could have saved what its start
+// may cost: an iteration. One that does not promise to be faster than on demand waits long, and for ever once plans
+// were left again and again.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
   const std::size_t times = awaited(programs);
-  if (times == 0 && (plan_case.state != PlanState::on_trial || !branches(programs))) return 0;
+  if (times == 0 && (plan_case.state != PlanState::on_trial || !proves_drops_)) return 0;
   const std::optional<DemandTime> demand = demand_time(programs, plan_case);
   const bool is_faster = demand && slower(demand->least(), plan_case.predicted);
   if (times == 0) {
-    constexpr std::size_t often = 8;
-    const std::size_t iterations = often * plan_case.members.size();
-    return is_faster ? 0 : iterations - std::min(iterations, plan_case.seen);
+    // Regular programs may read a value in each iteration, too.
+    const std::size_t most = options_.drops == DropRule::proven || programs.unpaid != 0 ? 100 : 32;
+    const auto rounds = is_faster ? demand->least() / (demand->least() - plan_case.predicted) : most;
+    const std::size_t iterations = std::min<std::size_t>(most, rounds) * plan_case.members.size();
+    return iterations - std::min(iterations, plan_case.seen);
   }
   if (demand && !is_faster) return PlanCase::never;
   return plan_case.state == PlanState::on_trial ? times : 0;
-}
-
-// The program says so, or shows it: regular programs may read a value in each iteration, too.
-bool ProgramBook::branches(const Named& programs) const {
-  return options_.drops == DropRule::proven || (proves_drops() && programs.unpaid != 0);
 }
 
 void ProgramBook::await_all(Named& programs) const {
@@ -115,6 +116,54 @@ void ProgramBook::remember_untimed(Named& programs, std::uint64_t sequence) cons
     if (alike < p * times || programs.to_time != 0) continue;
     programs.to_time = p * std::max<std::size_t>(options_.observe, 2);
     add_unpaid(programs);
+  }
+}
+
+// ---- late times
+
+// A program's first iterations are waited for until two of them were part of no cycle: a regular program has its plan
+// then. From then on the host waits for times only where a plan is made or remade of them.
+ProgramBook::Outlook ProgramBook::outlook(std::string_view name, const IterationLog& log) const {
+  constexpr Outlook nothing{false, false};
+  const Named* const programs = find(name);
+  if (programs == nullptr || !log.timed || log.broken || blind_ || !programs->loaded.empty()) return {};
+  if (programs->in_vain < 2 && !proves_drops_) return {};
+  const std::vector<std::uint64_t> key = identity(log);
+  const auto known =
+      std::ranges::find_if(programs->sequences, [&](const ObservedSequence& sequence) { return sequence.key == key; });
+  std::vector<std::uint64_t> history = programs->history;
+  history.push_back(known == programs->sequences.end() ? next_id_ : known->id);
+  if (history.size() > most_history()) history.erase(history.begin());
+  if (may_find_stored(*programs, history)) return {};
+  for (const PlanCase& plan_case : programs->now().cases) {
+    if (is_due(plan_case) && plan_case.has(history.back())) return {};
+  }
+  const std::size_t p = period(*programs, history);
+  const std::span<const std::uint64_t> members = std::span(history).last(p);
+  if (p == 0 || pending_ != nullptr || programs->now().has_cycle(members)) return nothing;
+  if (knows_times(*programs, members)) return {true, !proves_drops_};
+  // In programs that branch most cycles end soon.
+  const bool repeats_all = history.size() == most_history() &&
+                           std::equal(history.begin() + static_cast<std::ptrdiff_t>(p), history.end(), history.begin());
+  return options_.drops == DropRule::proven && !repeats_all ? nothing : Outlook{};
+}
+
+bool ProgramBook::knows_times(const Named& programs, std::span<const std::uint64_t> members) const {
+  return std::ranges::all_of(members, [&](std::uint64_t id) {
+    const ObservedSequence* const known = known_sequence(programs, id);
+    return known != nullptr && (known->late == 0 || has_times(known->log));
+  });
+}
+
+void ProgramBook::times_came(std::uint64_t id, std::span<const std::chrono::nanoseconds> durations) {
+  for (Named& programs : names_) {
+    ObservedSequence* const sequence = sequence_of(programs, id);
+    if (sequence == nullptr) continue;
+    --sequence->late;
+    for (std::size_t i = 0; i < sequence->samples.size() && i < durations.size(); ++i) {
+      sequence->samples[i].add(durations[i]);
+      sequence->log.operations[i].duration = sequence->samples[i].estimate();
+    }
   }
 }
 

@@ -44,18 +44,23 @@ bool ProgramBook::plan_from_store(Named& programs, const KnownMachine& machine) 
   if (!programs.loaded.empty() || pending_ != nullptr) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
     const auto last = last_of(programs, p);
-    if (programs.now().has_cycle(last)) continue;
-    const auto& lookups = programs.now().lookups;
-    const bool is_known = std::any_of(lookups.begin(), lookups.end(), [&](const PlanSet::Lookup& lookup) {
-      return std::equal(lookup.members.begin(), lookup.members.end(), last.begin(), last.end());
-    });
-    if (is_known) continue;
+    if (programs.now().has_cycle(last) || programs.now().was_looked_for(last)) continue;
     const Result<Program> program = program_of(programs, last);
     if (!program.has_value()) continue;
     std::optional<GivenPlan> given = stored(programs, last, *program, machine);
     if (!given) continue;
     plan_cycle(programs, p, std::move(given), machine);
     return true;
+  }
+  return false;
+}
+
+// Whether plan_from_store() will look for a cycle at the end of that history.
+bool ProgramBook::may_find_stored(const Named& programs, std::span<const std::uint64_t> history) const {
+  if (!options_.plan_store.find || options_.planner.name().empty()) return false;
+  for (std::size_t p = 1; p <= std::min(options_.max_period, history.size()); ++p) {
+    const auto last = history.last(p);
+    if (!programs.now().has_cycle(last) && !programs.now().was_looked_for(last)) return true;
   }
   return false;
 }

@@ -29,15 +29,6 @@ bool off(nanoseconds seen, nanoseconds predicted, double above) {
   return std::abs(static_cast<double>(seen.count()) - expected) > above * expected;
 }
 
-bool has(const PlanCase& plan_case, std::uint64_t sequence) {
-  return std::find(plan_case.members.begin(), plan_case.members.end(), sequence) != plan_case.members.end();
-}
-
-bool has_times(const IterationLog& log) {
-  return std::ranges::any_of(log.operations,
-                             [](const LogOperation& operation) { return operation.duration.count() != 0; });
-}
-
 // Whether both plans encode the values of the same tensors on their way to the host.
 bool encode_the_same(const CompiledPlan& a, const CompiledPlan& b) {
   return std::ranges::equal(
@@ -120,10 +111,8 @@ bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bo
   if (timed && programs.to_time > 0) --programs.to_time;
   if (timed && !is_left_on_demand(programs, sequence)) programs.surprised = false;
   for (PlanCase& plan_case : programs.now().cases) {
-    if (plan_case.choice() != nullptr || !has(plan_case, sequence)) continue;
-    const bool due = plan_case.state == PlanState::left && options_.sample_every != 0 &&
-                     plan_case.rounds + 1 >= options_.sample_every;
-    if (!timed || !due) {
+    if (plan_case.choice() != nullptr || !plan_case.has(sequence)) continue;
+    if (!timed || !is_due(plan_case)) {
       ++plan_case.rounds;
       continue;
     }
@@ -135,10 +124,16 @@ bool ProgramBook::observed_on_demand(Named& programs, std::uint64_t sequence, bo
   return false;
 }
 
+// A plan that was left for on demand is reconsidered with new times now and then.
+bool ProgramBook::is_due(const PlanCase& plan_case) const {
+  return plan_case.state == PlanState::left && options_.sample_every != 0 &&
+         plan_case.rounds + 1 >= options_.sample_every;
+}
+
 bool ProgramBook::is_left_on_demand(const Named& programs, std::uint64_t sequence) {
   const std::vector<PlanCase>& cases = programs.now().cases;
   return std::any_of(cases.begin(), cases.end(), [&](const PlanCase& plan_case) {
-    return plan_case.choice() == nullptr && has(plan_case, sequence);
+    return plan_case.choice() == nullptr && plan_case.has(sequence);
   });
 }
 
@@ -166,7 +161,7 @@ void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observ
     if (sequence == nullptr) continue;
     (observed ? sequence->observed : sequence->times).add(time);
     for (PlanCase& known : programs.now().cases) {
-      if (known.checking && has(known, id)) judge_check(programs, known);
+      if (known.checking && known.has(id)) judge_check(programs, known);
     }
   }
 }
@@ -177,9 +172,8 @@ void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observ
 std::optional<ProgramBook::DemandTime> ProgramBook::demand_time(const Named& programs, const PlanCase& plan_case) {
   DemandTime sum;
   for (const std::uint64_t id : plan_case.members) {
-    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const ObservedSequence& known) { return known.id == id; });
-    if (sequence == programs.sequences.end()) return std::nullopt;
+    const ObservedSequence* const sequence = known_sequence(programs, id);
+    if (sequence == nullptr) return std::nullopt;
     const bool known = sequence->times.count() != 0;
     const std::optional<nanoseconds> median = (known ? sequence->times : sequence->observed).median();
     if (!median) return std::nullopt;
@@ -294,9 +288,8 @@ std::optional<Program> ProgramBook::refreshed(const Named& programs, const PlanC
   std::vector<TraceOperation>& operations = program.trace.operations;
   std::size_t position = 0;
   for (const std::uint64_t id : plan_case.members) {
-    const auto sequence = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                       [&](const ObservedSequence& known) { return known.id == id; });
-    if (sequence == programs.sequences.end()) return std::nullopt;
+    const ObservedSequence* const sequence = known_sequence(programs, id);
+    if (sequence == nullptr) return std::nullopt;
     for (const LogOperation& operation : sequence->log.operations) {
       operations[position++].duration = operation.duration;
     }
@@ -443,7 +436,7 @@ std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& progr
   if (!set.cycles.empty() && !set.cycles.back().refusal.empty()) {
     return OnDemandSummary{programs.name, OnDemandReason::no_plan, set.cycles.back().refusal};
   }
-  const bool is_full = programs.history.size() == most_history() && period(programs) == 0;
+  const bool is_full = programs.history.size() == most_history() && period(programs, programs.history) == 0;
   if (set.cycles.empty() && (is_full || !may_repeat(programs))) {
     return OnDemandSummary{programs.name, OnDemandReason::nothing_repeats,
                            "its last " + std::to_string(most_history()) + " iterations are no cycle of up to " +

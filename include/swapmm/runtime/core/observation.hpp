@@ -32,7 +32,7 @@ class Observation {
   void close_log() {
     Recorder<B>& recorder = state_.recorder;
     if (!recorder.is_open()) return;
-    recorder.close();
+    take_late_times();
     for (LogTensor& tensor : recorder.log().tensors) {
       if (tensor.scratch()) continue;
       Rec& record = state_.store.records[tensor.record];
@@ -45,15 +45,20 @@ class Observation {
       if (record.tensor.lifetime == Lifetime::transient && record.value.written_in < state_.store.iteration)
         end_value(record);
     }
+    const ProgramBook::Outlook outlook = book_.outlook(recorder.name(), recorder.log());
+    recorder.close(outlook.waits);
+    if (outlook.waits) take_late_times();
     if (!makes_plans()) return;
-    if (!recorder.log().broken && !state_.knows_all_links(book_)) learn_links();
+    if (outlook.plans && !recorder.log().broken && !state_.knows_all_links(book_)) learn_links();
     for (LogTensor& tensor : recorder.log().tensors) {
       if (tensor.scratch()) continue;
       const Rec& record = state_.store.records[tensor.record];
       if (record.tensor.serial == tensor.serial && record.host.wanted) continue;
       tensor.copied = state_.copied_if_encoded(book_, tensor.name, tensor.bytes);
     }
-    measurement_.name_last(book_.observed(recorder.name(), recorder.take(), state_.machine(book_)));
+    const std::uint64_t sequence = book_.observed(recorder.name(), recorder.take(), state_.machine(book_));
+    measurement_.name_last(sequence);
+    recorder.times_are_of(sequence);
   }
 
   /// Records how many iterations after its write a value is read, so that it is not considered dead in between.
@@ -74,6 +79,11 @@ class Observation {
   }
 
  private:
+  void take_late_times() {
+    state_.recorder.collect_late(
+        [&](std::uint64_t sequence, const auto& durations) { book_.times_came(sequence, durations); });
+  }
+
   void learn_links() {
     if (!state_.knows_host_link(book_)) LinkProbe(state_.store).measure();
     if (!state_.knows_neighbours_link()) LinkProbe(state_.store, Home::neighbour).measure();

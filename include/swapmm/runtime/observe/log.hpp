@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -103,8 +104,9 @@ struct IterationLog {
   std::vector<LogEvent> events;
   std::vector<LogWait> waits;
   std::vector<LogEnd> ends;
-  bool broken = false;  ///< an operation failed in it, so it is not a normal iteration
-  bool timed = false;   ///< durations were requested
+  bool broken = false;          ///< an operation failed in it, so it is not a normal iteration
+  bool timed = false;           ///< durations were requested
+  bool times_are_late = false;  ///< they are not known yet: see ProgramBook::times_came()
 
   void clear() {
     tensors.clear();
@@ -115,7 +117,14 @@ struct IterationLog {
     ends.clear();
     broken = false;
     timed = false;
+    times_are_late = false;
   }
 };
+
+/// Whether the duration of any of its operations is known.
+[[nodiscard]] inline bool has_times(const IterationLog& log) {
+  return std::any_of(log.operations.begin(), log.operations.end(),
+                     [](const LogOperation& operation) { return operation.duration.count() != 0; });
+}
 
 }  // namespace swapmm::runtime

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <swapmm/runtime/observe/late_times.hpp>
 #include <swapmm/runtime/observe/log.hpp>
 #include <swapmm/runtime/observe/log_tensor.hpp>
 #include <swapmm/runtime/timing/timed_copies.hpp>
@@ -16,7 +17,7 @@
 namespace swapmm::runtime {
 
 /// Writes the log of iterations that run on demand, with the times that the device reports. A log stays open until the
-/// next iteration begins: host reads between two iterations belong to the previous one.
+/// next iteration begins: host reads between two iterations belong to the previous one. Times may come after the log.
 template <Backend B>
 class Recorder {
  public:
@@ -43,7 +44,8 @@ class Recorder {
     iteration_ = store_.iteration;
     ++epoch_;
     open_ = true;
-    store_.timed_copies.forget();
+    first_operation_ = next_operation_;
+    if (late_.empty()) store_.timed_copies.forget();
   }
 
   /// Called if an operation failed: the iteration is not a normal one.
@@ -60,15 +62,15 @@ class Recorder {
     store_.timing = false;
   }
 
-  /// Called when the iteration is final. Waits for its times. Afterwards the log is complete except for data that the
-  /// tensors' owners have. If it throws, the log is still open.
-  void close() {
+  /// Called when the iteration is final. Afterwards the log is complete except for data that the tensors' owners have.
+  /// `waits`: for its times, and for those that are late. Without that its times are late: see times_are_of(). If it
+  /// throws, the log is still open.
+  void close(bool waits = true) {
     if (store_.timing) {
-      store_.timeline.host_wait(store_.timeline.everything());
+      if (waits) store_.timeline.host_wait(store_.timeline.everything());
       store_.time_for_recorder(false);
-      store_.timeline.collect(
-          [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
-      store_.end_link_samples();
+      collect_times();
+      if (!waits) times_come_later();
     }
     open_ = false;
   }
@@ -76,6 +78,29 @@ class Recorder {
     IterationLog taken = std::move(log_);
     log_.clear();
     return taken;
+  }
+
+  // ---- times that are late
+
+  /// Called once the book has taken the log: its late times, if there are any, are of that sequence. 0: nobody needs
+  /// them.
+  void times_are_of(std::uint64_t sequence) {
+    if (closed_.durations.empty()) return;
+    closed_.sequence = sequence;
+    if (sequence != 0) late_.add(std::move(closed_));
+    closed_ = {};
+  }
+  /// Passes late times to sink(sequence, durations), log by log, oldest first, as far as they are known. Waits only if
+  /// there are many logs, and then for the oldest. Throws failures of their work.
+  template <class Sink>
+  void collect_late(Sink&& sink) {
+    constexpr std::size_t most = 8;
+    if (late_.count() >= most) store_.timeline.host_wait(late_.oldest().end);
+    while (!late_.empty() && store_.timeline.ended(late_.oldest().end)) {
+      collect_times();
+      const LateTimes::Log log = late_.take_oldest();
+      sink(log.sequence, log.durations);
+    }
   }
 
   void operation(const Request<B>& request) {
@@ -90,10 +115,11 @@ class Recorder {
     }
     operation.access_count = static_cast<std::uint32_t>(log_.accesses.size()) - operation.first_access;
     log_.operations.push_back(std::move(operation));
+    ++next_operation_;
     event(LogEvent::What::operation, static_cast<std::uint32_t>(log_.operations.size() - 1));
   }
   /// The timing label of the operation logged last.
-  [[nodiscard]] std::uint32_t operation_timing() const { return static_cast<std::uint32_t>(log_.operations.size()); }
+  [[nodiscard]] std::uint32_t operation_timing() const { return label_of(next_operation_ - 1); }
 
   void upload(Rec& record) { event(LogEvent::What::upload, tensor(record)); }
   void download(Rec& record) { event(LogEvent::What::download, tensor(record)); }
@@ -131,13 +157,42 @@ class Recorder {
     return index;
   }
 
+  // Labels of operations are not 0, and below those of copies. They come again after two billion operations.
+  [[nodiscard]] static std::uint32_t label_of(std::uint64_t operation) {
+    return static_cast<std::uint32_t>(1 + operation % labels);
+  }
+  // Of the last operation that had the label.
+  [[nodiscard]] std::uint64_t operation_of(std::uint32_t label) const {
+    const std::uint64_t last = next_operation_ + labels - 1;
+    return last - (last - (label - 1)) % labels - labels;
+  }
+
+  void collect_times() {
+    store_.timeline.collect(
+        [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
+    store_.end_link_samples();
+  }
+  // What is known already comes with the rest.
+  void times_come_later() {
+    log_.times_are_late = true;
+    closed_ = {0, first_operation_, store_.timeline.everything(), {}};
+    for (LogOperation& operation : log_.operations) {
+      closed_.durations.push_back(std::exchange(operation.duration, std::chrono::nanoseconds{0}));
+    }
+  }
+
   void measured(std::uint32_t timing, std::chrono::nanoseconds duration) {
     if (TimedCopies::is_label(timing)) {
       const TimedCopies::Copy* const copy = store_.timed_copies.find(timing);
       if (copy == nullptr) return;  // of a log that was given up
       store_.copy_took(copy->queue, copy->size, copy->alike, duration);
-    } else if (timing <= log_.operations.size()) {
-      log_.operations[timing - 1].duration = duration;
+      return;
+    }
+    const std::uint64_t operation = operation_of(timing);
+    if (operation >= first_operation_ && operation - first_operation_ < log_.operations.size()) {
+      log_.operations[operation - first_operation_].duration = duration;
+    } else {
+      late_.took(operation, duration);
     }
   }
 
@@ -148,6 +203,11 @@ class Recorder {
   bool open_ = false;
   std::uint64_t epoch_ = 0;
   std::uint64_t iteration_ = 0;  // of the log
+  static constexpr std::uint64_t labels = TimedCopies::first_label - 1;
+  std::uint64_t first_operation_ = 0;  // number of the log's first operation, among all that were logged
+  std::uint64_t next_operation_ = 0;
+  LateTimes::Log closed_;  // times of the log that was closed last, until it is known whose they are
+  LateTimes late_;
 };
 
 }  // namespace swapmm::runtime

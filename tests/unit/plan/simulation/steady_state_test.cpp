@@ -82,7 +82,7 @@ TEST_CASE("following a plan allocates nothing and makes no object of the backend
   SUBCASE("each host block by itself") {}
   SUBCASE("host blocks in slabs") { host_slab = 64_KiB; }
   SteadyStateDesk desk(false, 2, host_slab);
-  for (int i = 0; i < 20; ++i) desk.iterate();  // names and lists grow to what they need
+  for (int i = 0; i < 50; ++i) desk.iterate();  // names and lists grow to what they need
   const std::uint64_t followed = desk.manager.report().iterations_followed;
   REQUIRE(followed > 2);
   const std::uint64_t copies = desk.device.counters().copies;
@@ -129,9 +129,9 @@ TEST_CASE("following a plan, the host waits for the device once an iteration, an
   }
 }
 
-TEST_CASE("after many operations there are as many objects and bytes as after the first thousand") {
+TEST_CASE("after many operations there are as many objects and bytes as after the first two thousand") {
   SteadyStateDesk desk(false);
-  while (desk.manager.report().operations < 1000) desk.iterate();
+  while (desk.manager.report().operations < 2000) desk.iterate();
   const Report before = desk.manager.report();
   const std::uint64_t live = desk.device.counters().objects_live;
   const std::uint64_t made = desk.device.counters().objects_made;

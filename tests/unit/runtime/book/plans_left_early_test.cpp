@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include <swapmm/runtime/book/program_book.hpp>
@@ -130,7 +132,9 @@ TEST_CASE("once a plan was left twice, one that promises to be no faster than on
   }
 }
 
-TEST_CASE("if a program says that it branches, such a plan waits until its cycle came often") {
+TEST_CASE(
+    "if a program says that it branches, a plan waits until it could have saved an iteration, or its cycle came "
+    "often") {
   for (const bool faster : {true, false}) {
     ToldBook told({.drops = DropRule::proven});
     const std::uint64_t id = told.sees(usual_iteration);
@@ -138,10 +142,10 @@ TEST_CASE("if a program says that it branches, such a plan waits until its cycle
     told.sees(usual_iteration);
     const std::int64_t predicted = told.plan()->plan.predicted.iteration.count();
     REQUIRE(predicted > 100);
-    CHECK(seen_until_offered(told) == 0);
-    const std::int64_t as_fast = predicted * 101 / 100 + first_copy;
-    for (int i = 0; i < 20; ++i) told.book.iteration_took(id, nanoseconds{faster ? as_fast + 1 : as_fast}, true);
-    CHECK(seen_after_each(told, 1) == std::vector<std::size_t>{faster ? 0U : 8U});
+    CHECK(seen_until_offered(told) == 1);
+    const std::int64_t least = faster ? predicted * 5 / 4 : predicted * 101 / 100;
+    for (int i = 0; i < 20; ++i) told.book.iteration_took(id, nanoseconds{least + first_copy}, true);
+    CHECK(seen_after_each(told, 1) == std::vector<std::size_t>{faster ? 5U - 1 : 100U - 1});
     leaves_early(told);
     for (std::size_t left = 2; left > 0; --left) {
       const std::vector<OnDemandSummary> reasons = told.report().on_demand;
@@ -158,36 +162,39 @@ TEST_CASE("if a program says that it branches, such a plan waits until its cycle
   }
 }
 
-TEST_CASE("if there is evidence that a program branches, such a plan waits once one was left") {
+TEST_CASE("if there is only evidence that a program branches, a plan waits less, until one was left") {
   ToldBook told;
   told.book.prove_drops("a test says so");
   told.sees(usual_iteration, 2);
-  CHECK(seen_after_each(told, 1) == std::vector<std::size_t>{8});
+  CHECK(seen_until_offered(told) == 32);
+  CHECK(seen_after_each(told, 1) == std::vector<std::size_t>{100 - 32});
 }
 
 TEST_CASE("a round on demand that was not observed counts as it is") {
   ToldBook told({.drops = DropRule::proven});
   const std::uint64_t id = told.sees(usual_iteration, 2);
   const nanoseconds predicted = told.plan()->plan.predicted.iteration;
-  told.book.iteration_took(id, predicted * 102 / 100, true);
-  told.sees(usual_iteration);
+  const nanoseconds demand = predicted + nanoseconds{first_copy};
+  told.book.iteration_took(id, demand, true);
+  told.sees(usual_iteration, 20);
   CHECK(told.first_offered() == nullptr);
-  told.book.iteration_took(id, predicted * 102 / 100, false);
+  REQUIRE(demand.count() / first_copy < 21);
+  told.book.iteration_took(id, demand, false);
   told.sees(usual_iteration);
   CHECK(told.first_offered() != nullptr);
 }
 
 TEST_CASE("a cycle is seen often in a row or not, and one of two iterations in twice as many") {
   ToldBook told({.drops = DropRule::proven});
-  told.sees(usual_iteration, 6);
+  told.sees(usual_iteration, 62);
   told.sees(other_iteration);
-  told.sees(usual_iteration, 4);
+  told.sees(usual_iteration, 40);
   CHECK(told.first_offered() == nullptr);
   told.sees(usual_iteration);
   CHECK(told.first_offered() != nullptr);
   ToldBook two({.drops = DropRule::proven});
   for (int i = 0; i < 4; ++i) two.sees(i % 2 == 0 ? usual_iteration : other_iteration);
-  for (int i = 0; i < 16; ++i) {
+  for (int i = 0; i < 200; ++i) {
     REQUIRE(two.book.cases("train").size() == 1);
     CHECK(two.first_offered() == nullptr);
     two.sees(i % 2 == 0 ? usual_iteration : other_iteration);
@@ -232,7 +239,7 @@ TEST_CASE("while a plan waits because it promises nothing, no iteration of its c
   CHECK(told.book.wants_times("train"));  // how long an iteration takes is not known
   told.book.iteration_took(id, nanoseconds{1}, true);
   CHECK_FALSE(told.book.wants_times("train"));
-  for (int i = 0; i < 8; ++i) {
+  for (int i = 0; i < 100; ++i) {
     CHECK(told.first_offered() == nullptr);
     told.sees(untimed(usual_iteration));
   }
@@ -253,4 +260,97 @@ TEST_CASE("cycles of programs that branch are timed only once they were seen as 
   told.sees(updates_from(21));
   CHECK_FALSE(told.book.wants_times("train"));
   CHECK(seen_until_timed(told, updates_from(31)) == 1 + 1 + 32);
+}
+
+namespace {
+
+using Outlook = runtime::ProgramBook::Outlook;
+
+/// An iteration whose times are not known when it ends.
+runtime::IterationLog late(const runtime::IterationLog& log) {
+  runtime::IterationLog result = untimed(log);
+  result.timed = true;
+  result.times_are_late = true;
+  return result;
+}
+
+/// What the book needs for the iteration, as text.
+std::string needs(const ToldBook& told, const runtime::IterationLog& log) {
+  const Outlook outlook = told.book.outlook("train", late(log));
+  return std::string(outlook.plans ? "plans" : "") + (outlook.waits ? " waits" : "");
+}
+
+/// `count` different iterations, none of which has come before.
+void sees_others(ToldBook& told, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) told.sees(updates_from(100 + 10 * i));
+}
+
+const std::vector<nanoseconds> late_times(6, nanoseconds{700});
+
+}  // namespace
+
+TEST_CASE("the times of the first two iterations are waited for, and then only those of a cycle that is planned") {
+  ToldBook told;
+  CHECK(needs(told, usual_iteration) == "plans waits");
+  sees_others(told, 1);
+  CHECK(needs(told, usual_iteration) == "plans waits");
+  sees_others(told, 2);
+  CHECK(needs(told, usual_iteration).empty());
+  CHECK(told.sees(late(usual_iteration)) != 0);
+  CHECK(needs(told, other_iteration).empty());
+  CHECK(needs(told, usual_iteration) == "plans waits");
+}
+
+TEST_CASE("what needs times for another reason than a new cycle waits for them in any case") {
+  ToldBook told;
+  sees_others(told, 3);
+  REQUIRE(needs(told, usual_iteration).empty());
+  runtime::IterationLog broken = late(usual_iteration);
+  broken.broken = true;
+  CHECK(told.book.outlook("train", broken).waits);  // it is rare, and has nothing to come
+  CHECK(told.book.outlook("train", untimed(usual_iteration)).plans);
+  CHECK(told.book.outlook("another name", late(usual_iteration)).waits);
+  told.book.tells_no_times();
+  CHECK(needs(told, usual_iteration) == "plans waits");
+}
+
+TEST_CASE("a plan of late times is made once they have come, of the times that came") {
+  ToldBook told({.drops = DropRule::proven});
+  const std::uint64_t id = told.sees(late(usual_iteration));
+  CHECK(needs(told, usual_iteration).empty());  // a cycle that may end soon
+  CHECK(told.sees(late(usual_iteration)) == id);
+  CHECK(told.planner_asked == 0);
+  CHECK(told.book.trace("train")->operations[0].duration == nanoseconds{0});
+  told.book.times_came(id, late_times);
+  CHECK(told.book.trace("train")->operations[5].duration == nanoseconds{700});
+  CHECK(needs(told, usual_iteration) == "plans");
+  told.sees(late(usual_iteration));
+  REQUIRE(told.planner_asked == 1);
+  CHECK(told.plan()->observed().trace.operations[5].duration == nanoseconds{700});
+  CHECK(needs(told, usual_iteration).empty());
+}
+
+TEST_CASE("a program that says that it branches waits for times when it has done the same often in a row") {
+  ToldBook told({.drops = DropRule::proven});
+  sees_others(told, 1);
+  for (int i = 0; i < 7; ++i) {
+    CHECK(needs(told, usual_iteration).empty());
+    told.sees(late(usual_iteration));
+  }
+  CHECK(needs(told, usual_iteration) == "plans waits");
+  told.sees(late(other_iteration));
+  told.sees(late(usual_iteration));
+  CHECK(needs(told, usual_iteration).empty());
+  for (int i = 0; i < 7; ++i) told.sees(late(i % 2 == 0 ? other_iteration : usual_iteration));
+  CHECK(needs(told, usual_iteration) == "plans waits");
+}
+
+TEST_CASE("late times of an iteration that is forgotten change nothing, and unknown ones nothing that is known") {
+  ToldBook told({.max_sequences = 4, .drops = DropRule::proven});
+  const std::uint64_t id = told.sees(late(usual_iteration));
+  sees_others(told, 4);
+  told.book.times_came(id, late_times);
+  const std::uint64_t known = told.sees(usual_iteration);
+  told.book.times_came(known, std::vector<nanoseconds>(6, nanoseconds{0}));
+  CHECK(told.book.trace("train")->operations[0].duration == nanoseconds{100});
 }

@@ -83,7 +83,7 @@ TEST_CASE("the plan after a dropped value keeps it, and nothing else was lost") 
   LifetimesLoop loop(persistent);
   for (int i = 0; i < 5; ++i) loop.iterate();
   CHECK_THROWS_AS((void)loop.value.download(), DroppedValue);
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 40; ++i) {  // a plan that may gain nothing waits
     loop.iterate();
     CHECK(holds(loop.value, 6 + i));
   }
@@ -103,7 +103,7 @@ TEST_CASE("an operation that reads a dropped value is an error by name, and the 
   CHECK(error->operation() == "accumulate");
   CHECK(names_are(error->lost(), {"value"}));
   CHECK(error->lost()[0].id == loop.value.id());
-  for (int i = 0; i < 12; ++i) loop.iterate();  // a plan that may gain nothing waits
+  for (int i = 0; i < 120; ++i) loop.iterate();  // a plan that may gain nothing waits
   const std::uint64_t before = followed(loop);
   loop.iterate();
   CHECK(followed(loop) == before + 1);
@@ -120,7 +120,7 @@ TEST_CASE("a dropped value that another kind of iteration needs is kept by the n
   };
   for (int i = 0; i < 5; ++i) loop.iterate();
   CHECK_THROWS_AS(other(), DroppedValue);
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 40; ++i) {
     loop.iterate();
     other();
     CHECK(holds(sum, loop.rounds + 1));
@@ -136,7 +136,7 @@ TEST_CASE("a value that turned out to be needed is dropped by no plan for anothe
   CHECK(followed(loop) == 5);
   CHECK_THROWS_AS((void)loop.value.download(), DroppedValue);
   loop.manager.set_budget(256_bytes);
-  for (int i = 0; i < 5; ++i) loop.iterate();
+  for (int i = 0; i < 40; ++i) loop.iterate();
   CHECK(followed(loop) > 5);
   CHECK(holds(loop.value, loop.rounds));
 }
@@ -151,7 +151,7 @@ TEST_CASE("a value that turned out to be needed while there was no plan is dropp
   CHECK_THROWS_AS(loop.iterate(), BundleTooLarge);
   CHECK_THROWS_AS((void)loop.value.download(), DroppedValue);
   loop.manager.set_budget(384_bytes);
-  for (int i = 0; i < 5; ++i) loop.iterate();
+  for (int i = 0; i < 40; ++i) loop.iterate();
   CHECK(followed(loop) > 5);
   CHECK(holds(loop.value, loop.rounds));
 }
@@ -246,7 +246,7 @@ TEST_CASE("a host value uploaded in each iteration and changed by operations can
     set(manager, weights.back(), i);
   }
   auto x = manager.tensor<int>({length}, "x");
-  for (int i = 0; i < 10; ++i) {
+  for (int i = 0; i < 50; ++i) {
     auto iteration = manager.iteration();
     if (i > 0) CHECK(holds(x, i - 1 + 5));
     x.upload(std::vector<int>(length, i));

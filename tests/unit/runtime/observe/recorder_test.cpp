@@ -201,3 +201,108 @@ TEST_CASE("a copy of a log that was given up is not taken for the copy of the ne
   desk.recorder.close();
   CHECK(desk.store.link(QueueKind::d2h).link() == Link{500'000'000, nanoseconds{0}});
 }
+
+namespace {
+
+/// Late times as the recorder passes them on.
+struct LateSink {
+  std::vector<std::uint64_t> sequences;
+  std::vector<std::vector<nanoseconds>> durations;
+
+  void collect(RecorderDesk& desk) {
+    desk.recorder.collect_late([&](std::uint64_t sequence, const std::vector<nanoseconds>& times) {
+      sequences.push_back(sequence);
+      durations.push_back(times);
+    });
+  }
+};
+
+/// A log that is closed before its times are known.
+IterationLog close_late(RecorderDesk& desk, std::uint64_t sequence) {
+  desk.recorder.close(false);
+  IterationLog log = desk.recorder.take();
+  desk.recorder.times_are_of(sequence);
+  return log;
+}
+
+}  // namespace
+
+TEST_CASE("the times of a log that nobody waits for come later, and so do those of its copies") {
+  RecorderDesk desk;
+  desk.recorder.open("train", true);
+  desk.copy(QueueKind::h2d, 1000_bytes, nanoseconds{1000});
+  desk.run("first", nanoseconds{30});
+  desk.run("second", nanoseconds{40});
+  const IterationLog log = close_late(desk, 7);
+  CHECK(!desk.recorder.is_open());
+  CHECK(!desk.store.timing);
+  CHECK(log.timed);
+  CHECK(log.times_are_late);
+  CHECK(log.operations[0].duration == nanoseconds{0});
+  desk.recorder.open("train", true);
+  desk.run("third", nanoseconds{50});
+  desk.recorder.close();  // waits for all of them
+  CHECK(!desk.recorder.log().times_are_late);
+  LateSink sink;
+  sink.collect(desk);
+  CHECK(sink.sequences == std::vector<std::uint64_t>{7});
+  REQUIRE(sink.durations.size() == 1);
+  CHECK(sink.durations[0] == std::vector<nanoseconds>{nanoseconds{30}, nanoseconds{40}});
+  CHECK(desk.recorder.take().operations[0].duration == nanoseconds{50});
+  CHECK(desk.store.link(QueueKind::h2d).link() == Link{1'000'000'000, nanoseconds{0}});
+  sink.collect(desk);
+  CHECK(sink.sequences.size() == 1);
+}
+
+TEST_CASE("late times come log by log, the oldest first, once all of the log has ended, without a wait") {
+  RecorderDesk desk;
+  LateSink sink;
+  desk.device.script().ended = 0;
+  std::vector<std::uint64_t> ends;
+  for (const std::uint64_t sequence : {3U, 0U, 5U}) {  // nobody needs those of the second
+    desk.recorder.open("train", true);
+    desk.run("step", nanoseconds{static_cast<std::int64_t>(10 + sequence)});
+    desk.run("step", nanoseconds{100});
+    (void)close_late(desk, sequence);
+    ends.push_back(desk.device.recorded());
+  }
+  for (const std::uint64_t end : ends) {
+    desk.device.script().ended = end - 1;
+    const std::size_t before = sink.sequences.size();
+    sink.collect(desk);
+    CHECK(sink.sequences.size() == before);
+    desk.device.script().ended = end;
+    sink.collect(desk);
+  }
+  CHECK(sink.sequences == std::vector<std::uint64_t>{3, 5});
+  REQUIRE(sink.durations.size() == 2);
+  CHECK(sink.durations[0] == std::vector<nanoseconds>{nanoseconds{13}, nanoseconds{100}});
+  CHECK(sink.durations[1] == std::vector<nanoseconds>{nanoseconds{15}, nanoseconds{100}});
+  CHECK(desk.store.timeline.host_waits() == 0);
+}
+
+TEST_CASE("if many logs wait for their times, the host waits for the oldest") {
+  RecorderDesk desk;
+  LateSink sink;
+  desk.device.script().ended = 0;
+  for (std::uint64_t sequence = 1; sequence <= 8; ++sequence) {
+    CHECK(sink.sequences.empty());
+    desk.recorder.open("train", true);
+    desk.run("step", nanoseconds{10});
+    (void)close_late(desk, sequence);
+    if (sequence < 8) sink.collect(desk);
+  }
+  sink.collect(desk);
+  CHECK(sink.sequences == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("a log without times has none that are late") {
+  RecorderDesk desk;
+  desk.recorder.open("train", false);
+  desk.log_operation("step", {});
+  CHECK(!close_late(desk, 4).times_are_late);
+  desk.store.timeline.host_wait(desk.store.timeline.everything());
+  LateSink sink;
+  sink.collect(desk);
+  CHECK(sink.sequences.empty());
+}
