@@ -24,6 +24,13 @@ void give_up_cycle(PlanSet& set, std::span<const std::uint64_t> members, const s
   }
 }
 
+// Null if it is not known.
+template <class Sequences>
+auto sequence_in(Sequences& sequences, std::uint64_t id) -> decltype(sequences.data()) {
+  const auto found = std::ranges::find_if(sequences, [&](const auto& known) { return known.id == id; });
+  return found == sequences.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)) {
@@ -54,7 +61,7 @@ ProgramBook::Named& ProgramBook::named(std::string_view name) {
 }
 
 ProgramBook::ObservedSequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
-  return const_cast<ObservedSequence*>(known_sequence(programs, id));  // NOLINT: `programs` is not const
+  return sequence_in(programs.sequences, id);
 }
 
 // ---- what the program does
@@ -146,9 +153,7 @@ std::span<const std::uint64_t> ProgramBook::last_of(const Named& programs, std::
 }
 
 const ProgramBook::ObservedSequence* ProgramBook::known_sequence(const Named& programs, std::uint64_t id) {
-  const auto found = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                                  [&](const ObservedSequence& known) { return known.id == id; });
-  return found == programs.sequences.end() ? nullptr : &*found;
+  return sequence_in(programs.sequences, id);
 }
 
 const IterationLog* ProgramBook::log_of(const Named& programs, std::uint64_t id) {

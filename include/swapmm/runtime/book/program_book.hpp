@@ -58,8 +58,8 @@ class ProgramBook {
   /// started several times and never followed for a whole round is then not offered() until its cycle is seen again.
   /// The start of a plan costs copies. So once plans on trial were left twice before they had shown that they are
   /// faster than on demand, all cycles of that name must be seen more often before plans are tried: 2 times, and then
-  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then; in programs that
-  /// branch they wait before that, too, until their cycle was seen eight times.
+  /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then. In programs that
+  /// branch plans wait before that, too, until they could have saved the time of an iteration.
   SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
@@ -140,7 +140,8 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void round_ended(std::string_view name, const FollowablePtr& plan, bool sampled);
   /// Adds the time of a round with a plan. Ends a trial once enough rounds were timed.
   SWAPMM_TEMPLATE_EXPORT void round_took(const FollowablePtr& plan, std::chrono::nanoseconds time);
-  /// Adds the time of an iteration on demand. `observed`: it began on an idle device, and its operations were timed.
+  /// Adds the time of an iteration on demand. `observed`: its operations were timed, so it may have begun on an idle
+  /// device.
   SWAPMM_TEMPLATE_EXPORT void iteration_took(std::uint64_t id, std::chrono::nanoseconds time, bool observed);
   /// What copies of the tensors of the plan's trace seem to move by a sample that sampled() is about to report.
   SWAPMM_TEMPLATE_EXPORT void copies_seem(const FollowablePtr& plan, std::vector<std::optional<Bytes>> copied);

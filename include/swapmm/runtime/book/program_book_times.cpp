@@ -166,9 +166,9 @@ void ProgramBook::iteration_took(std::uint64_t id, nanoseconds time, bool observ
   }
 }
 
-// An observed iteration begins on an idle device, and the host waits for its last copies. If nothing better is known,
-// its time counts as a lower limit of the time on demand. It may still be longer: what its first operation waits for is
-// otherwise hidden behind the iteration before.
+// An observed iteration may begin on an idle device, and the host may wait for its last copies. If nothing better is
+// known, its time counts as a lower limit of the time on demand. It may still be longer: what its first operation waits
+// for is otherwise hidden behind the iteration before.
 std::optional<ProgramBook::DemandTime> ProgramBook::demand_time(const Named& programs, const PlanCase& plan_case) {
   DemandTime sum;
   for (const std::uint64_t id : plan_case.members) {
