@@ -51,7 +51,8 @@ class SWAPMM_EXPORT Scheduler {
   /// and unchanged while the caller holds it; a plan made later is another object. Copies nothing. A plan that runs
   /// operations again is for the program with these written out: with_ways() in <swapmm/plan/ways.hpp>.
   [[nodiscard]] std::shared_ptr<const Plan> plan(std::string_view iteration) const;
-  /// The trace of the iteration that was observed last; nothing if none has ended yet.
+  /// The trace of the iteration that was observed last; nothing if none has ended yet. Durations that the device has
+  /// not reported yet are 0: of a program that branches, those of the last iterations (docs/dynamic_programs.md).
   [[nodiscard]] std::optional<Trace> trace(std::string_view iteration) const;
 
   /// Writes the plan for that iteration name in the format of docs/formats.md: in version 2 if it runs operations

@@ -59,6 +59,7 @@ struct PlanCase {
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
   std::size_t awaited = 0;  ///< how often its cycle must be seen before it is offered, in iterations; or never
   std::size_t seen = 0;     ///< iterations with which its cycle was seen since the plan was made
+  bool trusted = false;     ///< it is not awaited: it was given, or a plan of its cycle has won a trial before
 
   /// Whether that sequence is part of the cycle.
   [[nodiscard]] bool has(std::uint64_t sequence) const {

@@ -203,7 +203,6 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
     if (log.timed) known->samples[i].add(duration);
     duration = known->samples[i].estimate();
   }
-  if (log.times_are_late) ++known->late;
   known->log = std::move(log);
   known->last_seen = clock_;
   return known->id;
@@ -353,6 +352,7 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
     added.times = known.times;
     added.predicted = known.predicted;
   }
+  added.trusted = task.given.has_value() || has_settled(programs, added.members);
   added.awaited = awaited(programs, added);
   std::erase_if(set.cases, [&](const PlanCase& known) { return same_cycle(known.members, added.members); });
   const FollowablePtr plan = added.plan;

@@ -190,7 +190,6 @@ class ProgramBook {
     RoundTimes times;                      // of whole iterations on demand, not observed
     RoundTimes observed;                   // of observed iterations
     std::uint64_t last_seen = 0;
-    std::size_t late = 0;  // logs whose times are late
   };
   struct Named {
     std::string name;
@@ -244,6 +243,7 @@ class ProgramBook {
   void add_unpaid(Named& programs) const;
   [[nodiscard]] static std::size_t awaited(const Named& programs);
   [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
+  [[nodiscard]] static bool has_settled(const Named& programs, std::span<const std::uint64_t> members);
   void await_all(Named& programs) const;
   // `given` is used instead of the planner's plan.
   void plan_cycle(Named& programs, std::size_t period, std::optional<GivenPlan> given, const KnownMachine& machine);

@@ -48,7 +48,7 @@ std::size_t ProgramBook::awaited(const Named& programs) {
 // were left again and again.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
   const std::size_t times = awaited(programs);
-  if (times == 0 && (plan_case.state != PlanState::on_trial || !proves_drops_)) return 0;
+  if (times == 0 && (plan_case.state != PlanState::on_trial || !proves_drops_ || plan_case.trusted)) return 0;
   const std::optional<DemandTime> demand = demand_time(programs, plan_case);
   const bool is_faster = demand && slower(demand->least(), plan_case.predicted);
   if (times == 0) {
@@ -60,6 +60,15 @@ std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_cas
   }
   if (demand && !is_faster) return PlanCase::never;
   return plan_case.state == PlanState::on_trial ? times : 0;
+}
+
+// Whether a plan for that cycle has won a trial, with any budget.
+bool ProgramBook::has_settled(const Named& programs, std::span<const std::uint64_t> members) {
+  return std::ranges::any_of(programs.sets, [&](const PlanSet& set) {
+    return std::ranges::any_of(set.cases, [&](const PlanCase& known) {
+      return known.state == PlanState::settled && same_cycle(known.members, members);
+    });
+  });
 }
 
 void ProgramBook::await_all(Named& programs) const {
@@ -121,8 +130,9 @@ void ProgramBook::remember_untimed(Named& programs, std::uint64_t sequence) cons
 
 // ---- late times
 
-// A program's first iterations are waited for until two of them were part of no cycle: a regular program has its plan
-// then. From then on the host waits for times only where a plan is made or remade of them.
+// A program's first iterations are waited for until two of them were part of no cycle (one, if drops are to be proven):
+// a regular program has its plan then. From then on the host waits for times only where a plan is made or remade of
+// them.
 ProgramBook::Outlook ProgramBook::outlook(std::string_view name, const IterationLog& log) const {
   constexpr Outlook nothing{false, false};
   const Named* const programs = find(name);
@@ -134,7 +144,7 @@ ProgramBook::Outlook ProgramBook::outlook(std::string_view name, const Iteration
   std::vector<std::uint64_t> history = programs->history;
   history.push_back(known == programs->sequences.end() ? next_id_ : known->id);
   if (history.size() > most_history()) history.erase(history.begin());
-  if (may_find_stored(*programs, history)) return {};
+  if (pending_ == nullptr && may_find_stored(*programs, history)) return {};
   for (const PlanCase& plan_case : programs->now().cases) {
     if (is_due(plan_case) && plan_case.has(history.back())) return {};
   }
@@ -151,7 +161,7 @@ ProgramBook::Outlook ProgramBook::outlook(std::string_view name, const Iteration
 bool ProgramBook::knows_times(const Named& programs, std::span<const std::uint64_t> members) const {
   return std::ranges::all_of(members, [&](std::uint64_t id) {
     const ObservedSequence* const known = known_sequence(programs, id);
-    return known != nullptr && (known->late == 0 || has_times(known->log));
+    return known != nullptr && (!known->log.times_are_late || has_times(known->log));
   });
 }
 
@@ -159,7 +169,7 @@ void ProgramBook::times_came(std::uint64_t id, std::span<const std::chrono::nano
   for (Named& programs : names_) {
     ObservedSequence* const sequence = sequence_of(programs, id);
     if (sequence == nullptr) continue;
-    --sequence->late;
+    sequence->log.times_are_late = false;
     for (std::size_t i = 0; i < sequence->samples.size() && i < durations.size(); ++i) {
       sequence->samples[i].add(durations[i]);
       sequence->log.operations[i].duration = sequence->samples[i].estimate();

@@ -45,6 +45,7 @@ class Observation {
       if (record.tensor.lifetime == Lifetime::transient && record.value.written_in < state_.store.iteration)
         end_value(record);
     }
+    book_.install_finished();
     const ProgramBook::Outlook outlook = book_.outlook(recorder.name(), recorder.log());
     recorder.close(outlook.waits);
     if (outlook.waits) take_late_times();

@@ -90,7 +90,8 @@ class RoundMeasurement {
     }
     if (!stopwatch_.running()) return;
     if (!allowed()) return stopwatch_.drop();
-    state_.store.with_times([&] { stopwatch_.end(executor.plan(), state_.store.timing); });
+    const bool observed = state_.store.timing && !state_.recorder.last_was_late();
+    state_.store.with_times([&] { stopwatch_.end(executor.plan(), observed); });
     last_was_timed_ = !executor.active();
   }
 

@@ -18,6 +18,7 @@ class LateTimes {
   struct Log {
     std::uint64_t sequence = 0;                       ///< its id in the program book
     std::uint64_t first = 0;                          ///< number of its first operation
+    std::size_t copies = 0;                           ///< in TimedCopies, since the log before
     Clock end;                                        ///< when this has ended, its times are known
     std::vector<std::chrono::nanoseconds> durations;  ///< of its operations; 0: not known yet
   };
@@ -25,6 +26,11 @@ class LateTimes {
   [[nodiscard]] bool empty() const { return logs_.empty(); }
   [[nodiscard]] std::size_t count() const { return logs_.size(); }
   [[nodiscard]] const Log& oldest() const { return logs_.front(); }
+  [[nodiscard]] std::size_t copies() const {
+    std::size_t sum = 0;
+    for (const Log& log : logs_) sum += log.copies;
+    return sum;
+  }
 
   void add(Log log) { logs_.push_back(std::move(log)); }
   [[nodiscard]] Log take_oldest() {

@@ -45,6 +45,7 @@ class Recorder {
     ++epoch_;
     open_ = true;
     first_operation_ = next_operation_;
+    closed_ = {};
     if (late_.empty()) store_.timed_copies.forget();
   }
 
@@ -70,8 +71,13 @@ class Recorder {
       if (waits) store_.timeline.host_wait(store_.timeline.everything());
       store_.time_for_recorder(false);
       collect_times();
-      if (!waits) times_come_later();
+      if (waits) {
+        store_.end_link_samples();
+      } else {
+        times_come_later();
+      }
     }
+    last_was_late_ = log_.times_are_late;
     open_ = false;
   }
   [[nodiscard]] IterationLog take() {
@@ -81,6 +87,9 @@ class Recorder {
   }
 
   // ---- times that are late
+
+  /// Whether the times of the log that was closed last were late: then the device was not idle when the next one began.
+  [[nodiscard]] bool last_was_late() const { return last_was_late_; }
 
   /// Called once the book has taken the log: its late times, if there are any, are of that sequence. 0: nobody needs
   /// them.
@@ -98,7 +107,9 @@ class Recorder {
     if (late_.count() >= most) store_.timeline.host_wait(late_.oldest().end);
     while (!late_.empty() && store_.timeline.ended(late_.oldest().end)) {
       collect_times();
+      store_.end_link_samples();
       const LateTimes::Log log = late_.take_oldest();
+      store_.timed_copies.forget(log.copies);
       sink(log.sequence, log.durations);
     }
   }
@@ -115,7 +126,7 @@ class Recorder {
     }
     operation.access_count = static_cast<std::uint32_t>(log_.accesses.size()) - operation.first_access;
     log_.operations.push_back(std::move(operation));
-    ++next_operation_;
+    next_operation_ = first_operation_ + log_.operations.size();  // others may have written to the log
     event(LogEvent::What::operation, static_cast<std::uint32_t>(log_.operations.size() - 1));
   }
   /// The timing label of the operation logged last.
@@ -170,12 +181,11 @@ class Recorder {
   void collect_times() {
     store_.timeline.collect(
         [&](std::uint32_t timing, std::chrono::nanoseconds duration) { measured(timing, duration); });
-    store_.end_link_samples();
   }
   // What is known already comes with the rest.
   void times_come_later() {
     log_.times_are_late = true;
-    closed_ = {0, first_operation_, store_.timeline.everything(), {}};
+    closed_ = {0, first_operation_, store_.timed_copies.count() - late_.copies(), store_.timeline.everything(), {}};
     for (LogOperation& operation : log_.operations) {
       closed_.durations.push_back(std::exchange(operation.duration, std::chrono::nanoseconds{0}));
     }
@@ -206,6 +216,7 @@ class Recorder {
   static constexpr std::uint64_t labels = TimedCopies::first_label - 1;
   std::uint64_t first_operation_ = 0;  // number of the log's first operation, among all that were logged
   std::uint64_t next_operation_ = 0;
+  bool last_was_late_ = false;
   LateTimes::Log closed_;  // times of the log that was closed last, until it is known whose they are
   LateTimes late_;
 };

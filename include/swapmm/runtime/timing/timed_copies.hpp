@@ -11,7 +11,7 @@
 
 namespace swapmm::runtime {
 
-/// The copies of a log whose times are not known yet. Each has a label, which its command carries. Labels below
+/// The copies of logs whose times are not known yet. Each has a label, which its command carries. Labels below
 /// `first_label` are of operations. Copies are counted on from log to log, so that the time of a copy of a log that was
 /// given up is not taken for that of a newer copy.
 class TimedCopies {
@@ -35,9 +35,11 @@ class TimedCopies {
     const std::uint32_t position = (label - forgotten_) % first_label;
     return position < copies_.size() ? &copies_[position] : nullptr;
   }
-  void forget() noexcept {
-    forgotten_ += static_cast<std::uint32_t>(copies_.size());
-    copies_.clear();
+  void forget() noexcept { forget(copies_.size()); }
+  /// Forgets the oldest `count`.
+  void forget(std::size_t count) noexcept {
+    forgotten_ += static_cast<std::uint32_t>(count);
+    copies_.erase(copies_.begin(), copies_.begin() + static_cast<std::ptrdiff_t>(count));
   }
   [[nodiscard]] std::size_t count() const { return copies_.size(); }
 

@@ -170,6 +170,24 @@ TEST_CASE("if there is only evidence that a program branches, a plan waits less,
   CHECK(seen_after_each(told, 1) == std::vector<std::size_t>{100 - 32});
 }
 
+TEST_CASE("a plan for a cycle of which a plan has won its trial does not wait, with another budget, say") {
+  for (const bool has_won : {true, false}) {
+    ToldBook told({.drops = DropRule::proven});
+    told.sees(usual_iteration, 2);
+    CHECK(seen_until_offered(told) == 100);
+    if (has_won) {
+      const runtime::FollowablePtr plan = told.first_offered();
+      told.book.used("train", plan);
+      for (int i = 0; i < 10; ++i) told.book.round_took(plan, nanoseconds{900});
+      REQUIRE(told.book.cases("train").front().state == PlanState::settled);
+    }
+    told.change_budget(Bytes{320});
+    told.plan_for_budget();
+    REQUIRE(told.book.cases("train").size() == 1);
+    CHECK((told.first_offered() != nullptr) == has_won);
+  }
+}
+
 TEST_CASE("a round on demand that was not observed counts as it is") {
   ToldBook told({.drops = DropRule::proven});
   const std::uint64_t id = told.sees(usual_iteration, 2);

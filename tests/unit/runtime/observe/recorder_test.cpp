@@ -306,3 +306,64 @@ TEST_CASE("a log without times has none that are late") {
   sink.collect(desk);
   CHECK(sink.sequences.empty());
 }
+
+TEST_CASE("the times of operations that come after others that were written to the log are those of these operations") {
+  for (const bool waits : {true, false}) {
+    RecorderDesk desk;
+    desk.recorder.open("train", true);
+    desk.recorder.log().operations.resize(2);  // what a plan did until it was left
+    desk.run("third", nanoseconds{30});
+    desk.run("fourth", nanoseconds{40});
+    desk.recorder.close(waits);
+    const IterationLog log = desk.recorder.take();
+    desk.recorder.times_are_of(6);
+    desk.recorder.open("train", true);
+    desk.run("of the next log", nanoseconds{70});
+    (void)close_late(desk, 7);
+    desk.store.timeline.host_wait(desk.store.timeline.everything());
+    LateSink sink;
+    sink.collect(desk);
+    std::vector<nanoseconds> times;
+    for (const runtime::LogOperation& operation : log.operations) times.push_back(operation.duration);
+    const std::vector<nanoseconds> expected{nanoseconds{0}, nanoseconds{0}, nanoseconds{30}, nanoseconds{40}};
+    CHECK((waits ? times : sink.durations.at(0)) == expected);
+    CHECK(sink.durations.back() == std::vector<nanoseconds>{nanoseconds{70}});
+  }
+}
+
+TEST_CASE("copies are forgotten with the logs whose times have come") {
+  RecorderDesk desk;
+  LateSink sink;
+  for (std::uint64_t sequence = 1; sequence <= 100; ++sequence) {
+    desk.recorder.open("train", true);
+    for (int i = 0; i < 3; ++i) desk.copy(QueueKind::h2d, 1000_bytes, nanoseconds{1000});
+    desk.run("step", nanoseconds{10});
+    if (sequence % 5 == 0) {  // one whose times nobody needs
+      (void)close_late(desk, 0);
+    } else {
+      (void)close_late(desk, sequence);
+      sink.collect(desk);
+    }
+    CHECK(desk.store.timed_copies.count() <= 6);
+  }
+  CHECK(sink.sequences.size() == 80);
+  CHECK(desk.store.link(QueueKind::h2d).link() == Link{1'000'000'000, nanoseconds{0}});
+}
+
+TEST_CASE("times of a log that the book did not take are not given to the next one") {
+  RecorderDesk desk;
+  desk.recorder.open("train", true);
+  desk.run("step", nanoseconds{10});
+  desk.recorder.close(false);
+  (void)desk.recorder.take();  // and then something throws
+  desk.recorder.open("train", false);
+  desk.log_operation("step", {});
+  desk.recorder.close();
+  CHECK(!desk.recorder.last_was_late());
+  (void)desk.recorder.take();
+  desk.recorder.times_are_of(9);
+  desk.store.timeline.host_wait(desk.store.timeline.everything());
+  LateSink sink;
+  sink.collect(desk);
+  CHECK(sink.sequences.empty());
+}
