@@ -2,7 +2,6 @@
 #include <swapmm/runtime/book/program_book.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -171,12 +170,17 @@ Result<Program> ProgramBook::program_of(const Named& programs, std::span<const s
   return make_program(logs, programs.name, proves_drops_);
 }
 
+std::uint64_t ProgramBook::id_of(const Named& programs, const std::vector<std::uint64_t>& key) {
+  const auto found =
+      std::ranges::find_if(programs.sequences, [&](const ObservedSequence& known) { return known.key == key; });
+  return found == programs.sequences.end() ? 0 : found->id;
+}
+
 std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
   std::vector<std::uint64_t> key = identity(log);
   ++clock_;
-  auto known = std::find_if(programs.sequences.begin(), programs.sequences.end(),
-                            [&](const ObservedSequence& sequence) { return sequence.key == key; });
-  if (known == programs.sequences.end()) {
+  ObservedSequence* known = sequence_of(programs, id_of(programs, key));
+  if (known == nullptr) {
     if (programs.sequences.size() >= options_.max_sequences) {
       const auto oldest = std::min_element(
           programs.sequences.begin(), programs.sequences.end(),
@@ -196,7 +200,7 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
     added.samples.resize(log.operations.size());
     added.id = next_id_++;
     programs.sequences.push_back(std::move(added));
-    known = std::prev(programs.sequences.end());
+    known = &programs.sequences.back();
   }
   for (std::size_t i = 0; i < log.operations.size(); ++i) {
     auto& duration = log.operations[i].duration;

@@ -233,8 +233,11 @@ class ProgramBook {
   [[nodiscard]] bool knows_times(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] bool may_find_stored(const Named& programs, std::span<const std::uint64_t> history) const;
   [[nodiscard]] bool plan_from_loaded(Named& programs, const KnownMachine& machine);
-  // The last log of a sequence; null if the sequence is forgotten.
+  // The id of the sequence with that key; 0 if there is none.
+  [[nodiscard]] static std::uint64_t id_of(const Named& programs, const std::vector<std::uint64_t>& key);
+  // Null if the sequence is forgotten.
   [[nodiscard]] static const ObservedSequence* known_sequence(const Named& programs, std::uint64_t id);
+  // Its last log; null if the sequence is forgotten.
   [[nodiscard]] static const IterationLog* log_of(const Named& programs, std::uint64_t id);
   [[nodiscard]] Result<Program> program_of(const Named& programs, std::span<const std::uint64_t> members) const;
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);

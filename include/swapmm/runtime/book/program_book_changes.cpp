@@ -138,15 +138,13 @@ ProgramBook::Outlook ProgramBook::outlook(std::string_view name, const Iteration
   const Named* const programs = find(name);
   if (programs == nullptr || !log.timed || log.broken || blind_ || !programs->loaded.empty()) return {};
   if (programs->in_vain < 2 && !proves_drops_) return {};
-  const std::vector<std::uint64_t> key = identity(log);
-  const auto known =
-      std::ranges::find_if(programs->sequences, [&](const ObservedSequence& sequence) { return sequence.key == key; });
+  const std::uint64_t id = id_of(*programs, identity(log));
   std::vector<std::uint64_t> history = programs->history;
-  history.push_back(known == programs->sequences.end() ? next_id_ : known->id);
+  history.push_back(id == 0 ? next_id_ : id);
   if (history.size() > most_history()) history.erase(history.begin());
   if (pending_ == nullptr && may_find_stored(*programs, history)) return {};
   for (const PlanCase& plan_case : programs->now().cases) {
-    if (is_due(plan_case) && plan_case.has(history.back())) return {};
+    if (is_due(plan_case) && plan_case.has(id)) return {};
   }
   const std::size_t p = period(*programs, history);
   const std::span<const std::uint64_t> members = std::span(history).last(p);
