@@ -192,6 +192,8 @@ swapmm_files(include/swapmm/runtime/observe
   SOURCES lingering program replayed_program use_history)
 swapmm_files(include/swapmm/runtime/order
   HEADERS backend_scopes clock timeline)
+swapmm_files(include/swapmm/runtime/run
+  HEADERS callable run_operation)
 swapmm_files(include/swapmm/runtime/slices
   HEADERS joined_slices slice_layout)
 swapmm_files(include/swapmm/runtime/timing

@@ -58,7 +58,8 @@ struct Pieces {
 template <class T, Backend B>
 class DividedView {
  public:
-  using value_type = T;  ///< the type of an element
+  using value_type = T;    ///< the type of an element
+  using backend_type = B;  ///< the backend that holds its values
 
   /// The shape of the slice.
   [[nodiscard]] const Shape& shape() const { return shape_; }
@@ -177,7 +178,8 @@ class DividedView {
 template <class T, Backend B>
 class DividedTensor {
  public:
-  using value_type = T;  ///< the type of an element
+  using value_type = T;    ///< the type of an element
+  using backend_type = B;  ///< the backend that holds its values
 
   /// Takes over the values. Slices of it stay valid. The moved-from tensor is empty.
   DividedTensor(DividedTensor&&) noexcept = default;

@@ -3,6 +3,7 @@
 
 // The host part of <swapmm/kernel.h>: the layouts of tensors as kernels take them.
 
+#include <concepts>
 #include <cstddef>
 #include <string>
 
@@ -30,9 +31,10 @@ namespace swapmm {
 }
 
 /// The layout of a tensor or view. Throws UsageError if it has more than SWAPMM_MAX_RANK dimensions.
-template <template <class, Backend> class TensorOrView, class T, Backend B>
-[[nodiscard]] swapmm_layout layout_of(const TensorOrView<T, B>& tensor) {
-  return layout_of(tensor.shape());
-}
+template <class TensorOrView>
+  requires requires(const TensorOrView& tensor) {
+    { tensor.shape() } -> std::convertible_to<const Shape&>;
+  }
+[[nodiscard]] swapmm_layout layout_of(const TensorOrView& tensor) { return layout_of(tensor.shape()); }
 
 }  // namespace swapmm

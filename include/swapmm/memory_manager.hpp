@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -28,7 +27,8 @@
 #include <swapmm/runtime/core/host_views.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
 #include <swapmm/runtime/core/make_core.hpp>
-#include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/run/callable.hpp>
+#include <swapmm/runtime/run/run_operation.hpp>
 #include <swapmm/runtime/slices/slice_layout.hpp>
 #include <swapmm/scheduler.hpp>
 #include <swapmm/tensor.hpp>
@@ -158,20 +158,30 @@ class MemoryManager {
   template <class... Parts>
     requires(sizeof...(Parts) >= 1)
   void run(std::string_view name, Parts&&... parts) {
-    run_parts(name, std::forward_as_tuple(std::forward<Parts>(parts)...),
-              std::make_index_sequence<sizeof...(Parts) - 1>());
+    constexpr bool is_replayable = (std::is_same_v<std::remove_cvref_t<Parts>, Replayable> || ...);
+    constexpr bool has_slices = (std::is_same_v<std::remove_cvref_t<Parts>, AccessesWithSlices<B>> || ...);
+    static_assert(((detail::is_part<std::remove_cvref_t<Parts>> ? 0 : 1) + ...) == 1,
+                  "run() takes reads(), writes(), updates(), scratch() and replayable, and one callable");
+    if constexpr ((std::is_function_v<std::remove_reference_t<Parts>> || ...)) {
+      run(name, detail::as_object(parts)...);
+    } else if constexpr (has_slices) {
+      Bundle<B> bundle;
+      runtime::CallableRef<B> callable;
+      (declare<is_replayable>(bundle, callable, parts), ...);
+      run_bundle(name, bundle, callable);
+    } else {
+      // A bundle whose size is known at compile time.
+      std::array<runtime::BundleItem<B>, (detail::tensors_of<std::remove_cvref_t<Parts>>() + ...)> items;
+      Declared declared{{name, items, Bytes{}}, items.data()};
+      (declare<is_replayable>(declared, parts), ...);
+      runtime::run_operation<B>(core(), items, declared.request, declared.work);
+    }
   }
   /// The same, with a bundle that was put together at run time. The bundle is left unchanged and may be used again.
   template <class Callable>
   void run(std::string_view name, Bundle<B>& bundle, Callable&& callable) {
-    bundle.items_.clear();
-    for (const auto& entry : bundle.tensors_) {
-      require_usable(name, entry.tensor, bundle.items_.size());
-      bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
-    }
-    if (!bundle.slices_.empty()) return run_with_slices(name, bundle, callable);
-    run_bundle(bundle.items_, {name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_},
-               callable);
+    auto&& object = detail::as_object(callable);
+    run_bundle(name, bundle, detail::callable_ref<B, true>(object));
   }
 
   /// Captures one iteration that follows a plan, or as many iterations as the plan's cycle has, as a graph of the API.
@@ -301,156 +311,66 @@ class MemoryManager {
     return static_cast<std::size_t>((entries + pieces - 1) / pieces);
   }
 
-  // `items` are those of the request.
-  template <class Callable>
-  void run_bundle(std::span<runtime::BundleItem<B>> items, const runtime::Request<B>& request, Callable& callable) {
-    runtime::run_beside_views<B>(core(), items, [&] {
-      if constexpr (detail::can_be_kept<std::remove_cvref_t<Callable>>) {
-        if (request.replayable) return run_replayable(request, callable);
-      } else if (request.replayable) {
-        throw runtime::operation_misused(request.name, " is replayable, and its callable cannot be copied");
-      }
-      runtime::run_again_before(core(), request);
-      run_request(core(), request, callable);
-    });
-  }
-
-  template <class Callable>
-  void run_with_slices(std::string_view name, Bundle<B>& bundle, Callable& callable) {
+  void run_bundle(std::string_view name, Bundle<B>& bundle, const runtime::CallableRef<B>& callable) {
+    bundle.items_.clear();
+    for (const auto& entry : bundle.tensors_) {
+      require_usable(name, entry.tensor, bundle.items_.size());
+      bundle.items_.push_back({entry.tensor.record, access_to(entry.tensor, entry.access), entry.tensor.serial});
+    }
+    const runtime::Request<B> request{name, bundle.items_, bundle.scratch_, bundle.has_scratch_, bundle.replayable_};
+    if (bundle.slices_.empty()) {
+      return runtime::run_operation<B>(core(), bundle.items_, request, runtime::Work<B>{callable, nullptr});
+    }
     for (const runtime::BundledSlice<B>& entry : bundle.slices_) {
       const runtime::SlicePart<B>& first = entry.slice.parts.front();
       require_usable(name, {entry.slice.core, first.piece.record, {}, first.bytes, first.piece.serial},
                      bundle.items_.size());
     }
-    runtime::require_apart(name, bundle.slices_);
-    runtime::add_pieces(bundle.slices_, bundle.items_);
-    const auto layout = std::make_shared<const runtime::SliceLayout<B>>(
-        runtime::lay_out(bundle.slices_, bundle.scratch_, core().backend().capabilities()));
-    const runtime::Request<B> request{name, bundle.items_, layout->scratch, bundle.has_scratch_, bundle.replayable_};
-    if (layout->joins() && !DeviceCopyBackend<B>) {
-      throw runtime::operation_misused(name,
-                                       " has a slice of a divided tensor that does not lie in one piece, and the "
-                                       "backend copies nothing on the device: declare it in_pieces()");
-    }
-    if (layout->joins()) {
-      detail::WithJoinedSlices<B, Callable&> with{callable, layout};
-      run_bundle(bundle.items_, request, with);
+    runtime::run_with_slices<B>(core(), bundle.items_, bundle.slices_, request, callable);
+  }
+
+  template <bool is_replayable, class Callable>
+  static runtime::CallableRef<B> callable_of(Callable& callable) {
+    static_assert(!is_replayable || std::is_copy_constructible_v<Callable>,
+                  "a replayable operation's callable is copied");
+    return detail::callable_ref<B, is_replayable>(callable);
+  }
+  template <bool is_replayable, class Part>
+  static void declare(Bundle<B>& bundle, runtime::CallableRef<B>& callable, Part& part) {
+    if constexpr (detail::is_part<std::remove_const_t<Part>>) {
+      bundle.add_part(part);
     } else {
-      detail::WithSlices<B, Callable&> with{callable, layout};
-      run_bundle(bundle.items_, request, with);
+      callable = callable_of<is_replayable>(part);
     }
   }
 
-  // Whether one of the first parts is of that kind.
-  template <class Kind, class Tuple, std::size_t... I>
-  static constexpr bool has_part =
-      (false || ... || std::is_same_v<std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>, Kind>);
-
-  template <class Tuple, std::size_t... I>
-  void run_parts(std::string_view name, Tuple&& parts, std::index_sequence<I...> positions) {
-    if constexpr (has_part<AccessesWithSlices<B>, Tuple, I...>) {
-      using Callable = std::remove_cvref_t<std::tuple_element_t<sizeof...(I), std::remove_cvref_t<Tuple>>>;
-      static_assert(!has_part<Replayable, Tuple, I...> || std::is_copy_constructible_v<Callable>,
-                    "a replayable operation's callable is copied");
-      Bundle<B> bundle;
-      (bundle.add_part(std::get<I>(parts)), ...);
-      run(name, bundle, std::get<sizeof...(I)>(parts));
-    } else {
-      run_in_place(name, std::forward<Tuple>(parts), positions);
-    }
-  }
-  // A bundle whose size is known at compile time.
-  template <class Tuple, std::size_t... I>
-  void run_in_place(std::string_view name, Tuple&& parts, std::index_sequence<I...>) {
-    constexpr std::size_t count =
-        (std::size_t{0} + ... + std::remove_cvref_t<std::tuple_element_t<I, std::remove_cvref_t<Tuple>>>::count);
-    std::array<runtime::BundleItem<B>, count> items;
-    std::size_t filled = 0;
-    Bytes scratch_bytes;
-    [[maybe_unused]] const auto add = [&](const auto& part) {  // not used if the bundle is empty
-      if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, Scratch>) {
-        scratch_bytes = detail::with_scratch(scratch_bytes, part);
-      } else if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(part)>, Replayable>) {
-        for (const TensorRef<B>& tensor : part.tensors) {
-          require_usable(name, tensor, filled);
-          items[filled] = {tensor.record, access_to(tensor, part.access), tensor.serial};
-          ++filled;
-        }
-      }
-    };
-    (add(std::get<I>(parts)), ...);
-    constexpr bool has_scratch = has_part<Scratch, Tuple, I...>;
-    constexpr bool is_replayable = has_part<Replayable, Tuple, I...>;
-    const runtime::Request<B> request{name, items, scratch_bytes, has_scratch, is_replayable};
-    auto& callable = std::get<sizeof...(I)>(parts);
-    runtime::run_beside_views<B>(core(), items, [&] {
-      if constexpr (is_replayable) {
-        run_replayable(request, callable);
-      } else {
-        runtime::run_again_before(core(), request);
-        run_request(core(), request, callable);
-      }
-    });
-  }
-
-  // A callable that is kept for another run.
-  template <class Callable>
-  class Kept final : public runtime::KeptCallable<B> {
-   public:
-    template <class Given>
-    explicit Kept(const Given& given) : callable_(detail::kept_form(given)) {}
-    template <class Given>
-    void replace(const Given& given) {
-      callable_.emplace(detail::kept_form(given));
-    }
-    void forget() noexcept override { callable_.reset(); }
-    void run(runtime::Core<B>& core, const runtime::Request<B>& request) override {
-      run_request(core, request, *callable_);
-    }
-
-   private:
-    std::optional<Callable> callable_;
+  // What an operation's parameters have declared so far.
+  struct Declared {
+    runtime::Request<B> request;
+    runtime::BundleItem<B>* next;
+    runtime::Work<B> work{};
   };
-
-  template <class Callable>
-  void run_replayable(const runtime::Request<B>& request, Callable& callable) {
-    using Plain = std::remove_cvref_t<decltype(detail::kept_form(callable))>;
-    static_assert(std::is_copy_constructible_v<Plain>, "a replayable operation's callable is copied");
-    runtime::run_again_before(core(), request);
-    bool check_again = false;
-    run_request(core(), request, callable, [&](runtime::RunningOperation<B>& running) {
-      running.template keep<Kept<Plain>>(std::as_const(callable));
-      check_again = running.is_checked_again();
-    });
-    if (!check_again) return;
-    runtime::Request<B> again = request;
-    again.again = true;
-    run_request(core(), again, callable);
-  }
-
-  struct Nothing {
-    void operator()(runtime::RunningOperation<B>& /*running*/) const {}
-  };
-
-  // Calls `then` with the operation when it is complete.
-  template <class Callable, class Then = Nothing>
-  static void run_request(runtime::Core<B>& core, const runtime::Request<B>& request, Callable& callable,
-                          Then&& then = {}) {
-    constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
-    runtime::RunningOperation<B> running(core, request, gives_event);
-    Operation<B> operation(running);
-    if constexpr (gives_event) {
-      typename B::WaitList waits = running.wait_list();
-      typename B::NativeEvent event =
-          running.call([&]() -> typename B::NativeEvent { return callable(operation, std::move(waits)); });
-      running.complete_after_list(std::move(event));
-    } else {
-      running.call([&] { callable(operation); });
-      running.complete();
+  void add(Declared& declared, Access access, std::span<const TensorRef<B>> tensors) {
+    for (const TensorRef<B>& tensor : tensors) {
+      require_usable(declared.request.name, tensor,
+                     static_cast<std::size_t>(declared.next - declared.request.items.data()));
+      *declared.next++ = {tensor.record, access_to(tensor, access), tensor.serial};
     }
-    then(running);
   }
-
+  template <bool is_replayable, class Part>
+  void declare(Declared& declared, Part& part) {
+    using Plain = std::remove_const_t<Part>;
+    if constexpr (std::is_same_v<Plain, Scratch>) {
+      declared.request.scratch = detail::with_scratch(declared.request.scratch, part);
+      declared.request.has_scratch = true;
+    } else if constexpr (std::is_same_v<Plain, Replayable>) {
+      declared.request.replayable = true;
+    } else if constexpr (detail::is_part<Plain>) {
+      add(declared, part.access, part.tensors);
+    } else {
+      declared.work.callable = callable_of<is_replayable>(part);
+    }
+  }
   Scheduler scheduler_;
   std::shared_ptr<runtime::Core<B>> core_;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -17,6 +18,7 @@
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/runtime/core/core.hpp>
 #include <swapmm/runtime/core/running_operation.hpp>
+#include <swapmm/runtime/run/callable.hpp>
 #include <swapmm/runtime/slices/joined_slices.hpp>
 #include <swapmm/tensor.hpp>
 
@@ -58,6 +60,11 @@ template <class TensorOrSlice>
 inline constexpr bool lies_in_one_place = requires(const TensorOrSlice& tensor) {
   tensor.ref();
 };
+/// True for divided tensors and their slices.
+template <class TensorOrSlice>
+inline constexpr bool lies_in_pieces = requires(const TensorOrSlice& tensor) {
+  tensor.slice_ref();
+};
 
 template <Backend B, class... Tensors>
 [[nodiscard]] auto accesses(Access access, const Tensors&... tensors) {
@@ -79,22 +86,26 @@ template <Backend B, class... Tensors>
 
 }  // namespace detail
 
+/// What bundles take: tensors, views, divided tensors and their slices.
+template <class T>
+concept OfBundle = Backend<typename T::backend_type> &&(detail::lies_in_one_place<T> || detail::lies_in_pieces<T>);
+
 /// Declares that the operation needs the values and leaves them unchanged. Takes tensors, views, divided tensors and
 /// their slices.
-template <template <class, Backend> class First, class T, Backend B, class... Rest>
-[[nodiscard]] auto reads(const First<T, B>& first, const Rest&... rest) {
-  return detail::accesses<B>(Access::read, first, rest...);
+template <OfBundle First, class... Rest>
+[[nodiscard]] auto reads(const First& first, const Rest&... rest) {
+  return detail::accesses<typename First::backend_type>(Access::read, first, rest...);
 }
 /// Declares that the operation gives every element a new value. A view of a part counts as an update of the tensor, a
 /// slice of a part of a piece as an update of that piece.
-template <template <class, Backend> class First, class T, Backend B, class... Rest>
-[[nodiscard]] auto writes(const First<T, B>& first, const Rest&... rest) {
-  return detail::accesses<B>(Access::write, first, rest...);
+template <OfBundle First, class... Rest>
+[[nodiscard]] auto writes(const First& first, const Rest&... rest) {
+  return detail::accesses<typename First::backend_type>(Access::write, first, rest...);
 }
 /// Declares that the operation needs the values and changes them in place.
-template <template <class, Backend> class First, class T, Backend B, class... Rest>
-[[nodiscard]] auto updates(const First<T, B>& first, const Rest&... rest) {
-  return detail::accesses<B>(Access::update, first, rest...);
+template <OfBundle First, class... Rest>
+[[nodiscard]] auto updates(const First& first, const Rest&... rest) {
+  return detail::accesses<typename First::backend_type>(Access::update, first, rest...);
 }
 /// Declares a work area: device bytes for this operation only, which op.scratch() returns. Their content is undefined.
 /// They count against the budget like a tensor. Several declarations in one operation add up to one area.
@@ -212,9 +223,7 @@ class Bundle {
 
 namespace detail {
 template <Backend B, class Callable>
-struct WithSlices;
-template <Backend B, class Callable>
-struct WithJoinedSlices;
+struct CallableCalls;
 }  // namespace detail
 
 /// The argument of an operation's callable. Gives access to the bundle on the device and to the queue for the
@@ -247,12 +256,12 @@ class Operation {
   }
   /// The tensor, view or slice as a raw kernel launch takes it, see Argument; docs/interop.md has an example for each
   /// API. Throws as operator[] does.
-  template <template <class, Backend> class TensorOrView, class T>
+  template <OfBundle TensorOrView>
     requires requires(const typename B::Address& address) {
       { address.argument() } -> std::same_as<Argument>;
     }
-  [[nodiscard]] Argument argument(const TensorOrView<T, B>& tensor) const {
-    if constexpr (detail::lies_in_one_place<TensorOrView<T, B>>) {
+  [[nodiscard]] Argument argument(const TensorOrView& tensor) const {
+    if constexpr (detail::lies_in_one_place<TensorOrView>) {
       return address(tensor.ref()).argument();
     } else {
       return address(tensor.slice_ref()).argument();
@@ -276,13 +285,10 @@ class Operation {
   [[nodiscard]] std::string_view name() const { return running_.request().name; }
 
  private:
-  template <Backend>
-  friend class MemoryManager;
   template <Backend, class>
-  friend struct detail::WithSlices;
-  template <Backend, class>
-  friend struct detail::WithJoinedSlices;
-  explicit Operation(runtime::RunningOperation<B>& running) : running_(running) {}
+  friend struct detail::CallableCalls;
+  Operation(runtime::RunningOperation<B>& running, const runtime::SliceLayout<B>* slices)
+      : running_(running), slices_(slices) {}
 
   template <class T>
   typename B::template View<T> place(const TensorRef<B>& tensor, std::size_t count) const {
@@ -312,7 +318,7 @@ class Operation {
   }
 
   runtime::RunningOperation<B>& running_;
-  const runtime::SliceLayout<B>* slices_ = nullptr;  // of the bundle; null: none
+  const runtime::SliceLayout<B>* slices_;  // of the bundle; null: none
 };
 
 namespace detail {
@@ -321,65 +327,80 @@ namespace detail {
 template <Backend B, class Callable>
 inline constexpr bool gives_event = std::is_invocable_v<Callable&, Operation<B>&, typename B::WaitList>;
 
-/// The callable of an operation with slices that all lie ready. `Callable` may be a reference.
+/// Calls a program's callable for the runtime, and copies it. `Callable` may be const.
 template <Backend B, class Callable>
-struct WithSlices {
-  Callable callable;                                      ///< the program's
-  std::shared_ptr<const runtime::SliceLayout<B>> layout;  ///< of the slices
+struct CallableCalls {
+  using Slices = const runtime::SliceLayout<B>*;
 
-  /// Runs the program's callable.
-  void operator()(Operation<B>& op) requires(!gives_event<B, Callable>) {
-    op.slices_ = layout.get();
-    callable(op);
+  static void queue(void* callable, runtime::RunningOperation<B>& running, Slices slices) {
+    Operation<B> operation(running, slices);
+    (*static_cast<Callable*>(callable))(operation);
   }
-  /// The second form.
-  typename B::NativeEvent operator()(Operation<B>& op, typename B::WaitList waits) requires(gives_event<B, Callable>) {
-    op.slices_ = layout.get();
-    return callable(op, std::move(waits));
+  static typename B::NativeEvent queue_after(void* callable, runtime::RunningOperation<B>& running, Slices slices,
+                                             typename B::WaitList waits) {
+    Operation<B> operation(running, slices);
+    return (*static_cast<Callable*>(callable))(operation, std::move(waits));
   }
-};
+  static void copy(void* to, const void* callable) {
+    ::new (to) std::remove_const_t<Callable>(*static_cast<const Callable*>(callable));
+  }
+  static void destroy(void* copy) noexcept { std::destroy_at(static_cast<Callable*>(copy)); }
 
-/// The callable of an operation with slices that are joined before its work, and taken apart behind it.
-template <Backend B, class Callable>
-struct WithJoinedSlices {
-  Callable callable;                                      ///< the program's
-  std::shared_ptr<const runtime::SliceLayout<B>> layout;  ///< of the slices
-
-  /// Joins the slices, runs the program's callable, and copies what it has written to the pieces.
-  void operator()(Operation<B>& op) {
-    op.slices_ = layout.get();
-    runtime::JoinedSlices<B> joined(op.running_, *layout);
-    joined.gather();
+  /// With `keeps`, it can be copied if the callable can.
+  template <bool keeps>
+  [[nodiscard]] static constexpr runtime::CallableType<B> type() {
+    runtime::CallableType<B> type{.bytes = sizeof(Callable), .alignment = alignof(Callable)};
     if constexpr (gives_event<B, Callable>) {
-      op.running_.await(callable(op, joined.wait_list()));
+      type.queue_after = queue_after;
     } else {
-      callable(op);
+      type.queue = queue;
     }
-    joined.scatter();
+    if constexpr (keeps && std::is_copy_constructible_v<Callable>) {
+      type.copy = copy;
+      type.destroy = destroy;
+    }
+    return type;
   }
 };
 
-/// Whether a callable can be kept for another run.
-template <class Callable>
-inline constexpr bool can_be_kept = std::is_copy_constructible_v<Callable>;
-template <Backend B, class Callable>
-inline constexpr bool can_be_kept<WithSlices<B, Callable>> =
-    std::is_copy_constructible_v<std::remove_cvref_t<Callable>>;
-template <Backend B, class Callable>
-inline constexpr bool can_be_kept<WithJoinedSlices<B, Callable>> =
-    std::is_copy_constructible_v<std::remove_cvref_t<Callable>>;
-/// What is kept of a callable: the program's own by value.
-template <class Callable>
-[[nodiscard]] const Callable& kept_form(const Callable& callable) {
-  return callable;
+/// One for each type of callable. With `keeps`, the operation may be replayable.
+template <Backend B, class Callable, bool keeps>
+inline constexpr runtime::CallableType<B> callable_type = CallableCalls<B, Callable>::template type<keeps>();
+
+/// Refers to the callable.
+template <Backend B, bool keeps, class Callable>
+[[nodiscard]] runtime::CallableRef<B> callable_ref(Callable& callable) {
+  return {const_cast<void*>(static_cast<const void*>(std::addressof(callable))), &callable_type<B, Callable, keeps>};
 }
-template <Backend B, class Callable>
-[[nodiscard]] WithSlices<B, std::remove_cvref_t<Callable>> kept_form(const WithSlices<B, Callable>& with) {
-  return {with.callable, with.layout};
+/// The callable as an object: a function's address.
+template <class Callable>
+[[nodiscard]] decltype(auto) as_object(Callable& callable) {
+  if constexpr (std::is_function_v<Callable>) {
+    return &callable;
+  } else {
+    return (callable);
+  }
 }
-template <Backend B, class Callable>
-[[nodiscard]] WithJoinedSlices<B, std::remove_cvref_t<Callable>> kept_form(const WithJoinedSlices<B, Callable>& with) {
-  return {with.callable, with.layout};
+
+/// Whether a parameter of MemoryManager::run() declares a part of the bundle.
+template <class T>
+inline constexpr bool is_part = false;
+template <>
+inline constexpr bool is_part<Scratch> = true;
+template <>
+inline constexpr bool is_part<Replayable> = true;
+template <Backend B, std::size_t N>
+inline constexpr bool is_part<Accesses<B, N>> = true;
+template <Backend B>
+inline constexpr bool is_part<AccessesWithSlices<B>> = true;
+/// How many tensors a parameter of MemoryManager::run() declares, as far as that is known at compile time.
+template <class T>
+[[nodiscard]] consteval std::size_t tensors_of() {
+  if constexpr (is_part<T>) {
+    return T::count;
+  } else {
+    return 0;
+  }
 }
 
 }  // namespace detail

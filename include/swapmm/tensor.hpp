@@ -138,7 +138,8 @@ class PendingDownload {
 template <class T, Backend B>
 class View {
  public:
-  using value_type = T;  ///< the type of an element
+  using value_type = T;    ///< the type of an element
+  using backend_type = B;  ///< the backend that holds its values
 
   /// The shape of the view.
   [[nodiscard]] const Shape& shape() const { return shape_; }
@@ -251,7 +252,8 @@ class Tensor {
   static_assert(std::is_trivially_copyable_v<T>, "tensors move as bytes");
 
  public:
-  using value_type = T;  ///< the type of an element
+  using value_type = T;    ///< the type of an element
+  using backend_type = B;  ///< the backend that holds its values
 
   /// Takes over the storage. Views of it stay valid. Calls on the moved-from tensor that need the storage throw
   /// UsageError.

@@ -65,3 +65,32 @@ else
 fi
 use 3 -O0 swapmm/backend/testing/simulated.hpp 'swapmm::simulated::Backend()'
 use 3 -O2 swapmm/backend/testing/simulated.hpp 'swapmm::simulated::Backend()'
+
+# calls OPTIMIZATION WHAT PARTS: what a call of run() adds to a file, as the mean of twenty.
+calls() {
+  local optimization=$1 what=$2 parts=$3 count i run times=() best=()
+  for count in 1 21; do
+    {
+      printf '#include <swapmm/%s>\n' backend/testing/simulated.hpp swapmm.hpp
+      echo 'using B = swapmm::simulated::Backend;'
+      echo 'void program(swapmm::MemoryManager<B>& manager, swapmm::Tensor<float, B>& a, swapmm::Tensor<float, B>& b,'
+      echo '             [[maybe_unused]] swapmm::Bundle<B>& bundle) {'
+      for ((i = 0; i < count; ++i)); do echo "  manager.run(\"$i\", $parts, [&](auto& op) { (void)op[a], (void)op[b]; });"; done
+      echo '}'
+    } >"$folder/file.cpp"
+    times=()
+    for ((run = 0; run < runs; ++run)); do
+      times+=("$({ TIMEFORMAT='%U'; time "$compiler" -std=c++20 "$optimization" -I "$root/include" -c "$folder/file.cpp" \
+        -o "$folder/file.o"; } 2>&1)")
+    done
+    best+=("$(printf '%s\n' "${times[@]}" | sort -n | head -n 1)")
+  done
+  awk -v one="${best[0]}" -v all="${best[1]}" -v how="$compiler $optimization" -v what="$what" 'BEGIN {
+    printf "run() with %s, %s: %.2f s a file with one call, %.0f ms each further one\n", what, how, one, (all - one) * 50 }'
+}
+
+for optimization in -O0 -O2; do
+  calls "$optimization" 'reads() and writes()' 'swapmm::reads(a), swapmm::writes(b)'
+  calls "$optimization" 'replayable' 'swapmm::reads(a), swapmm::writes(b), swapmm::replayable'
+  calls "$optimization" 'a bundle' 'bundle'
+done
