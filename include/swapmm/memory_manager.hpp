@@ -147,7 +147,7 @@ class MemoryManager {
   }
 
   /// Runs one unit operation: run(name, reads(...), writes(...), updates(...), scratch(...), callable), with any number
-  /// of each, or run(name, bundle, callable).
+  /// of each but one callable, or run(name, bundle, callable).
   ///
   /// The callable has one of two forms. (auto& op) queues its work on op.queue(). (auto& op, B::WaitList waits) makes
   /// its work wait for the list and returns the API's event for the end of the work; a single kernel then needs no

@@ -237,7 +237,7 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
 TEST_CASE("the mixed plan is never slower than the one that only copies, and says how far it may be from the best") {
   std::mt19937_64 random(17);
   int faster = 0;
-  for (int round = 0; round < effort(90, 9); ++round) {
+  for (int round = 0; round < effort(180, 18); ++round) {
     CAPTURE(round);
     const Trace trace = case_with_ways(random);
     const Machine machine = random_machine_for(trace, random, 90);

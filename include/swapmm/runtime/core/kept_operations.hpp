@@ -45,7 +45,7 @@ struct KeptOperation {
   bool succeeded = false;  ///< the last time that it was due
   bool wanted = false;     ///< what it gives is missing, or is needed to give that
   std::unique_ptr<KeptCallable<B>> callable;
-  const void* type = nullptr;  ///< distinguishes types of callables
+  const void* type = nullptr;  ///< distinguishes types of KeptCallable
 
   [[nodiscard]] Request<B> request() const { return {name, items, scratch, has_scratch, true, true}; }
 };
@@ -58,8 +58,7 @@ class KeptOperations {
   /// False if nothing can be to run again. Any thread may ask.
   [[nodiscard]] bool may_run_again() const { return active_.load(std::memory_order_relaxed); }
 
-  /// Keeps an operation under the number that it was observed with. Allocates nothing if it was kept before with a
-  /// callable of that type.
+  /// Keeps an operation under the number that it was observed with. A KeptCallable of that type is used again.
   template <class Kept, class Callable>
   void keep(std::uint32_t number, const Request<B>& request, Callable&& callable) {
     static const char type{};

@@ -2,43 +2,44 @@
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include <swapmm/plan/v2/relaxation/store_master.hpp>
 #include <swapmm/plan/v2/relaxation/store_prices.hpp>
-#include <swapmm/plan/v2/relaxation/store_program.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
 
 using Vector = std::vector<double>;
 
+void mix(Vector& prices, const Vector& others, double share) {
+  for (std::size_t i = 0; i < prices.size(); ++i) prices[i] += share * (others[i] - prices[i]);
+}
+
+StorePrices mixed(StorePrices prices, const StorePrices& others, double share) {
+  mix(prices.room, others.room, share);
+  for (std::size_t r = 0; r < prices.rates.size(); ++r) mix(prices.rates[r], others.rates[r], share);
+  for (std::size_t s = 0; s < prices.space.size(); ++s) mix(prices.space[s], others.space[s], share);
+  return prices;
+}
+
 class Relaxation {
  public:
-  explicit Relaxation(const StoreModel& model) : model_(model), pricing_(model) {}
+  Relaxation(const StoreModel& model, const StoreBoundEffort& effort, const std::function<bool()>& go_on)
+      : model_(model), effort_(effort), go_on_(go_on), pricing_(model) {}
 
-  void run(const StoreBoundEffort& effort, const std::function<bool()>& go_on) {
-    std::uint32_t count = std::min(model_.swaps.operations, effort.groups);
-    std::size_t without_gain = 0;
-    for (std::size_t round = 0; round < effort.rounds; ++round) {
-      if (round > 0 && go_on && !go_on()) return;
-      GroupSolution solution;
-      OperationGroups groups;
-      for (; count >= 2; count = count * 3 / 4) {
-        groups = make_groups(model_, count);
-        solution = solve_groups(model_, groups, paying_, effort.unknowns);
-        if (solution.is_solved) break;
-      }
-      if (!solution.is_solved) return;
-      const StoreResponse response = respond(groups, solution);
-      const bool gains = response.bound > best_ * (1 + 1e-4);
-      without_gain = gains ? 0 : without_gain + 1;
-      if (response.bound > best_) {
-        best_ = response.bound;
-        solution_ = std::move(solution);
-        groups_ = std::move(groups);
-      }
-      if (without_gain >= 2 || !choose_paying(response)) return;
-    }
+  void run() {
+    if (model_.swaps.operations == 0) return;
+    use_groups(effort_.groups, false);
+    for (const double room : {0.5, 2.0, 8.0}) respond(master_->uniform(room));
+    if (!run_rounds() || effort_.fine_groups == 0) return;
+    use_groups(effort_.fine_groups, true);
+    for (const std::vector<StoreChoice>& choices : known_) master_->add(choices);
+    run_rounds();
   }
 
   [[nodiscard]] RelaxedStores result(const swapmm::planning::OverlapLedger& ledger) const {
@@ -46,85 +47,106 @@ class Relaxation {
     relaxed.lower_bound = best_;
     relaxed.time = model_.swaps.duration;
     relaxed.away.assign(ledger.absences.size(), Vector(model_.stores.size()));
-    if (!solution_.is_solved) return relaxed;
+    if (solution_.stall.empty()) return relaxed;
     for (std::size_t i = 0; i < solution_.clean.size(); ++i) {
       relaxed.away[model_.swaps.clean[i].absence] = solution_.clean[i];
     }
     for (std::size_t i = 0; i < solution_.dirty.size(); ++i) {
       relaxed.away[model_.swaps.dirty[i].absence] = solution_.dirty[i];
     }
-    Vector duration(groups_.size());
+    const OperationGroups& groups = groups_of_solution_;
+    Vector duration(groups.size());
     for (std::uint32_t i = 0; i < model_.swaps.operations; ++i) {
-      duration[groups_.group_of[i]] += model_.swaps.duration[i];
+      duration[groups.group_of[i]] += model_.swaps.duration[i];
     }
     for (std::uint32_t i = 0; i < model_.swaps.operations; ++i) {
-      const std::uint32_t g = groups_.group_of[i];
-      const double share = duration[g] > 0 ? model_.swaps.duration[i] / duration[g] : 1.0 / groups_.members[g];
-      relaxed.time[i] += share * std::max(0.0, solution_.stall[g]);
+      const std::uint32_t g = groups.group_of[i];
+      const double share = duration[g] > 0 ? model_.swaps.duration[i] / duration[g] : 1.0 / groups.members[g];
+      relaxed.time[i] += share * solution_.stall[g];
+    }
+    for (Vector& away : relaxed.away) {
+      for (double& share : away) share = std::clamp(share, 0.0, 1.0);
     }
     return relaxed;
   }
 
  private:
-  /// Expands the prices of groups to all parts. In a stall, prices of rates may add up to 1 without a cost.
-  [[nodiscard]] StorePrices expand(const OperationGroups& groups, const GroupSolution& solution, bool spread) const {
-    const std::uint32_t parts = model_.swaps.parts();
+  void use_groups(std::uint32_t groups, bool stalls_apart) {
+    for (std::uint32_t count = std::min(model_.swaps.operations, groups);; count = count * 3 / 4) {
+      groups_ = make_groups(model_, count);
+      master_.emplace(model_, groups_, stalls_apart);
+      if (count < 8 || master_->work() <= effort_.work) return;
+    }
+  }
+
+  /// Returns false if it was ended.
+  bool run_rounds() {
+    double gap = 1;
+    double last = best_;
+    std::size_t vain = 0;
+    for (std::size_t round = 0; round < effort_.rounds; ++round) {
+      if (has_begun_ && go_on_ && !go_on_()) return false;
+      has_begun_ = true;
+      solution_ = master_->solve(std::clamp(gap * 0.05, 1e-5, 1e-2));
+      groups_of_solution_ = groups_;
+      // Prices half way to the best ones swing less from round to round.
+      std::size_t added = 0;
+      if (best_ > 0) added = respond(mixed(solution_.prices, best_prices_, 0.5));
+      if (added == 0) added = respond(solution_.prices);
+      gap = best_ > 0 ? solution_.time / best_ - 1 : 1.0;
+      vain = gap > effort_.near || best_ > last * (1 + effort_.least_gap / 3) ? 0 : vain + 1;
+      last = std::max(last, best_);
+      if (added == 0 || gap < effort_.least_gap || vain == effort_.vain_rounds) break;
+    }
+    return true;
+  }
+
+  /// Adds what values do best at the prices. Returns how much of it was not known.
+  std::size_t respond(StorePrices prices) {
+    StoreResponse response = pricing_.respond(prices);
+    // In a stall, prices of rates may add up to 1 without a cost.
+    StorePrices full = prices;
     const std::size_t rates = model_.rates.size();
-    StorePrices prices{Vector(parts), std::vector<Vector>(rates, Vector(parts)),
-                       std::vector<Vector>(model_.stores.size(), Vector(parts))};
-    for (std::uint32_t part = 0; part < parts; ++part) {
-      const std::uint32_t operation = part / 2;
-      const std::uint32_t g = groups.group_of[operation];
-      const double share = spread ? 0.5 / groups.members[g] : solution.crowded[g] == operation ? 0.5 : 0.0;
-      prices.room[part] = share * solution.room[g];
-      for (std::size_t s = 0; s < model_.stores.size(); ++s) prices.space[s][part] = share * solution.space[s][g];
+    for (std::uint32_t part = 1; part < model_.swaps.parts(); part += 2) {
       double sum = 0;
-      for (std::size_t r = 0; r < rates; ++r) sum += prices.rates[r][part] = solution.rates[r][g];
-      if (part % 2 == 0) continue;
+      for (std::size_t r = 0; r < rates; ++r) sum += full.rates[r][part];
       for (std::size_t r = 0; r < rates; ++r) {
-        prices.rates[r][part] += std::max(0.0, 1 - sum) / static_cast<double>(rates);
+        full.rates[r][part] += std::max(0.0, 1 - sum) / static_cast<double>(rates);
       }
     }
-    return prices;
-  }
-
-  StoreResponse respond(const OperationGroups& groups, const GroupSolution& solution) {
-    StoreResponse best;
-    for (const bool spread : {false, true}) {
-      StorePrices prices = expand(groups, solution, spread);
-      StoreResponse response = pricing_.respond(prices);
-      if (response.bound > best.bound) best = std::move(response);
+    StoreResponse tight = pricing_.respond(full);
+    if (std::max(response.bound, tight.bound) > best_) {
+      best_ = std::max(response.bound, tight.bound);
+      best_prices_ = std::move(prices);
     }
-    return best;
-  }
-
-  /// Chooses the windows that pay. Returns true if this changes the program.
-  bool choose_paying(const StoreResponse& response) {
-    if (response.main_window.empty()) return false;
-    PayingStores next{response.main_window, std::vector<bool>(response.main_window.size())};
-    for (std::size_t v = 0; v < next.main.size(); ++v) {
-      constexpr double breaks_even = -1e-3;
-      next.others_are_free[v] = response.main_gain[v] > breaks_even * response.out_cost[v];
+    const std::size_t added = master_->add(response.choices) + master_->add(tight.choices);
+    if (effort_.fine_groups > 0) {
+      known_.push_back(std::move(response.choices));
+      known_.push_back(std::move(tight.choices));
     }
-    const bool changes = next.main != paying_.main || next.others_are_free != paying_.others_are_free;
-    paying_ = std::move(next);
-    return changes;
+    return added;
   }
 
   const StoreModel& model_;
+  const StoreBoundEffort& effort_;
+  const std::function<bool()>& go_on_;
   StorePricing pricing_;
-  PayingStores paying_;
-  double best_ = 0;
-  GroupSolution solution_;
   OperationGroups groups_;
+  std::optional<StoreMaster> master_;
+  bool has_begun_ = false;
+  double best_ = 0;
+  StorePrices best_prices_;
+  MasterSolution solution_;
+  OperationGroups groups_of_solution_;
+  std::vector<std::vector<StoreChoice>> known_;  // for finer groups
 };
 
 }  // namespace
 
 RelaxedStores relax_stores(const StoreModel& model, const swapmm::planning::OverlapLedger& ledger,
                            const StoreBoundEffort& effort, const std::function<bool()>& go_on) {
-  Relaxation relaxation(model);
-  relaxation.run(effort, go_on);
+  Relaxation relaxation(model, effort, go_on);
+  relaxation.run();
   return relaxation.result(ledger);
 }
 

@@ -12,9 +12,13 @@ namespace swapmm::v2::planning {
 
 /// The effort of relax_stores().
 struct StoreBoundEffort {
-  std::size_t rounds = 4;
-  std::uint32_t groups = 40;       ///< of operations, in each round
-  std::size_t unknowns = 250'000;  ///< most of a program; if there are more, groups are made larger
+  std::size_t rounds = 24;        ///< at most so many programs are solved, of each kind
+  std::uint32_t groups = 40;      ///< of operations
+  std::uint32_t fine_groups = 0;  ///< then so many, in which copies in stalls count apart; 0: none
+  double least_gap = 3e-4;        ///< ends when no prices of these groups give a bound larger by this fraction
+  std::size_t vain_rounds = 4;    ///< ends when so many, one after another, gain less than a third of that ...
+  double work = 2e7;              ///< groups are made larger until a step takes no more products for the values
+  double near = 0.02;             ///< ... and no prices give more than this fraction
 };
 
 /// The best that swaps could do if tensors were divisible and no room were lost between places.
@@ -25,9 +29,10 @@ struct RelaxedStores {
   std::vector<std::vector<double>> away;
 };
 
-/// Solves the program of docs/planning.md for several stores over groups of operations, for its prices. These give a
-/// bound in the Lagrangian over all operations, which is valid for any prices. Then it repeats this with a better
-/// choice of which absences pay for copies. `go_on` is called before each round but the first; false ends the search.
+/// Solves the program of docs/planning.md for several stores by column generation: the prices of the best mixture of
+/// what values are known to do say what each value does best, which is added. The prices also give a bound, in the
+/// Lagrangian over all operations, which is valid for any prices. `go_on` is called before each round but the first;
+/// false ends the search.
 [[nodiscard]] RelaxedStores relax_stores(const StoreModel& model, const swapmm::planning::OverlapLedger& ledger,
                                          const StoreBoundEffort& effort = {}, const std::function<bool()>& go_on = {});
 

@@ -79,6 +79,18 @@ std::vector<SharedRate> shared_rates(const Machine& machine, MemoryId device, co
 
 }  // namespace
 
+double StoreModel::bytes_of(std::size_t value) const {
+  if (value < clean.size()) return swaps.clean[clean[value].windows.front()].bytes;
+  const auto& written = swaps.values[value - clean.size()];
+  // A value without windows that the host reads has no bytes here; its copy is left out.
+  return written.windows > 0 ? swaps.dirty[written.first_window].bytes : 0;
+}
+
+bool StoreModel::must_move(std::size_t value) const {
+  if (value >= clean.size()) return swaps.values[value - clean.size()].must_go;
+  return std::ranges::any_of(clean[value].windows, [&](std::uint32_t w) { return swaps.clean[w].is_arrival; });
+}
+
 bool has_only_stores(const Machine& machine, MemoryId device) {
   for (const Link& link : machine.links) {
     if (link.from != device && link.to != device) return false;

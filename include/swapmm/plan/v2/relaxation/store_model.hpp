@@ -36,6 +36,13 @@ struct StoreModel {
   std::vector<SharedRate> rates;
   std::vector<CleanValue> clean;
   std::optional<std::size_t> host;  ///< the store that is the host
+
+  /// Values that no operation writes, then those that one does.
+  [[nodiscard]] std::size_t values() const { return clean.size() + swaps.values.size(); }
+  /// Bytes of one of these; 0 if nothing is decided for it.
+  [[nodiscard]] double bytes_of(std::size_t value) const;
+  /// Whether a copy of it is required.
+  [[nodiscard]] bool must_move(std::size_t value) const;
 };
 
 /// Whether the bound for stores holds for a device: one to three memories are linked to it in both directions, no other

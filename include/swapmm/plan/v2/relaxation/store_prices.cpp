@@ -22,9 +22,7 @@ StorePricing::StorePricing(const StoreModel& model)
       in_cost_(model.stores.size(), std::vector<double>(parts_)),
       out_cost_(model.stores.size(), std::vector<double>(parts_)),
       cheapest_out_(model.stores.size()),
-      asked_(model.stores.size()),
-      away_change_(turns_ + 1),
-      space_change_(model.stores.size(), std::vector<double>(turns_ + 1)) {
+      asked_(model.stores.size()) {
   for (const StoreOfModel& store : model.stores) {
     held_trees_.emplace_back(turns_);
     away_trees_.emplace_back(store.space ? turns_ : 1);
@@ -186,31 +184,32 @@ StorePricing::Choice StorePricing::best_of_clean(const CleanValue& value) {
   return best;
 }
 
-void StorePricing::apply(const Choice& choice, double bytes, StoreResponse& response) {
-  gain_ -= static_cast<long double>(choice.gain) * static_cast<long double>(bytes);
-  magnitude_ += std::abs(static_cast<long double>(choice.gain) * static_cast<long double>(bytes));
-  const auto copy = [&](std::size_t store, std::uint32_t part, bool in) {
-    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
-      const double rate = (in ? model_.rates[r].in : model_.rates[r].out)[store];
-      response.rates[r][part % parts_] += rate * bytes;
+StorePricing::Choice StorePricing::best_of_written(const WrittenValue& value) {
+  Choice best;
+  if (value.must_go) {
+    best = best_for_host(value);
+    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+      // What else it may gain; windows count twice then, which only makes the bound less tight.
+      if (model_.host && s == *model_.host) continue;
+      const Choice more = best_of_store(value, s);
+      if (more.gain <= 0) continue;
+      best.gain += more.gain;
+      best.outs.insert(best.outs.end(), more.outs.begin(), more.outs.end());
+      best.absences.insert(best.absences.end(), more.absences.begin(), more.absences.end());
     }
-  };
-  for (const CopyOut& out : choice.outs) copy(out.store, out.part, false);
-  for (const Absence& absence : choice.absences) {
-    copy(absence.store, absence.in, true);
-    magnitude_ += static_cast<long double>(bytes) * room_.back();
-    if (absence.from <= absence.in) {
-      away_change_[absence.from] += bytes;
-      away_change_[absence.in + 1] -= bytes;
-    }
-    if (absence.stored > absence.last || !model_.stores[absence.store].space) continue;
-    space_change_[absence.store][absence.stored] += bytes;
-    space_change_[absence.store][absence.last + 1] -= bytes;
+    return best;
   }
-  if (choice.home && model_.stores[*choice.home].space) {
-    space_change_[*choice.home][0] += bytes;
-    space_change_[*choice.home][parts_] -= bytes;
+  for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+    Choice choice = best_of_store(value, s);
+    if (choice.gain > best.gain) best = std::move(choice);
   }
+  const auto is_real = [](const Window& window) { return !window.is_empty(); };
+  const auto windows = model_.swaps.dirty.begin() + value.first_window;
+  if (std::count_if(windows, windows + value.windows, is_real) > 1 && model_.stores.size() > 1) {
+    Choice choice = best_of_stores(value);
+    if (choice.gain > best.gain) best = std::move(choice);
+  }
+  return best;
 }
 
 StoreResponse StorePricing::respond(StorePrices& prices) {
@@ -218,20 +217,11 @@ StoreResponse StorePricing::respond(StorePrices& prices) {
   set_prices(prices);
   const swapmm::planning::relaxation::SwapModel& swaps = model_.swaps;
   StoreResponse response;
-  response.away.assign(parts_, 0.0);
-  response.rates.assign(model_.rates.size(), std::vector<double>(parts_));
-  response.space.assign(model_.stores.size(), std::vector<double>(parts_));
-  response.main_window.assign(swaps.values.size(), 0);
-  response.main_gain.assign(swaps.values.size(), -infinite);
-  response.out_cost.assign(swaps.values.size(), 0.0);
-  std::ranges::fill(away_change_, 0.0);
-  for (std::vector<double>& change : space_change_) std::ranges::fill(change, 0.0);
-
-  gain_ = swaps.compute;
-  magnitude_ = swaps.compute;
-  const auto add = [&](double gain) {
-    gain_ += gain;
-    magnitude_ += std::abs(gain);
+  long double sum = swaps.compute;
+  long double magnitude = swaps.compute;
+  const auto add = [&](long double term) {
+    sum += term;
+    magnitude += std::abs(term);
   };
   for (std::uint32_t i = 0; i < swaps.operations; ++i) {
     const std::size_t compute = 2 * std::size_t{i};
@@ -241,64 +231,28 @@ StoreResponse StorePricing::respond(StorePrices& prices) {
   for (std::size_t s = 0; s < model_.stores.size(); ++s) {
     if (model_.stores[s].space) add(-space_[s][parts_ - 1] * *model_.stores[s].space);
   }
-  for (const CleanValue& value : model_.clean) {
-    const double bytes = swaps.clean[value.windows.front()].bytes;
+  for (std::size_t v = 0; v < model_.values(); ++v) {
+    Choice& choice = response.choices.emplace_back();
+    const double bytes = model_.bytes_of(v);
     if (bytes <= 0) continue;
+    const bool is_clean = v < model_.clean.size();
+    const WrittenValue* const written = is_clean ? nullptr : &swaps.values[v - model_.clean.size()];
     for (std::size_t s = 0; s < model_.stores.size(); ++s) {
       asked_[s].clear();
-      for (const std::uint32_t w : value.windows) asked_[s].push_back(ask(swaps.clean[w], s));
+      if (is_clean) {
+        for (const std::uint32_t w : model_.clean[v].windows) asked_[s].push_back(ask(swaps.clean[w], s));
+      } else {
+        for (std::uint32_t i = 0; i < written->windows; ++i) {
+          asked_[s].push_back(ask(swaps.dirty[written->first_window + i], s));
+        }
+      }
     }
-    apply(best_of_clean(value), bytes, response);
+    choice = is_clean ? best_of_clean(model_.clean[v]) : best_of_written(*written);
+    add(-static_cast<long double>(choice.gain) * static_cast<long double>(bytes));
+    magnitude += static_cast<long double>(bytes) * room_.back() * static_cast<long double>(choice.absences.size());
   }
-  for (std::size_t v = 0; v < swaps.values.size(); ++v) {
-    const WrittenValue& value = swaps.values[v];
-    if (value.windows == 0 && !value.must_go) continue;
-    // A value without windows that the host reads has no bytes here; its copy is left out.
-    const double bytes = value.windows > 0 ? swaps.dirty[value.first_window].bytes : 0;
-    if (bytes <= 0) continue;
-    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-      asked_[s].clear();
-      for (std::uint32_t i = 0; i < value.windows; ++i)
-        asked_[s].push_back(ask(swaps.dirty[value.first_window + i], s));
-    }
-    Choice best;
-    if (value.must_go) {
-      best = best_for_host(value);
-      for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-        // What else it may gain; windows count twice then, which only makes the bound less tight.
-        if (model_.host && s == *model_.host) continue;
-        const Choice more = best_of_store(value, s);
-        if (more.gain <= 0) continue;
-        best.gain += more.gain;
-        best.outs.insert(best.outs.end(), more.outs.begin(), more.outs.end());
-        best.absences.insert(best.absences.end(), more.absences.begin(), more.absences.end());
-      }
-    } else {
-      for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-        Choice choice = best_of_store(value, s);
-        if (choice.gain > best.gain) best = std::move(choice);
-      }
-      const auto is_real = [](const Window& window) { return !window.is_empty(); };
-      const auto windows = swaps.dirty.begin() + value.first_window;
-      if (std::count_if(windows, windows + value.windows, is_real) > 1 && model_.stores.size() > 1) {
-        Choice choice = best_of_stores(value);
-        if (choice.gain > best.gain) best = std::move(choice);
-      }
-    }
-    apply(best, bytes, response);
-    find_main(v, response);
-  }
-  const auto fold = [&](const std::vector<double>& change, std::vector<double>& sums) {
-    double sum = 0;
-    for (std::size_t k = 0; k < turns_; ++k) {
-      sum += change[k];
-      sums[k % parts_] += sum;
-    }
-  };
-  fold(away_change_, response.away);
-  for (std::size_t s = 0; s < model_.stores.size(); ++s) fold(space_change_[s], response.space[s]);
   constexpr long double rounding = 1e-13L;
-  const auto bound = static_cast<double>(gain_ - rounding * magnitude_);
+  const auto bound = static_cast<double>(sum - rounding * magnitude);
   if (std::isfinite(bound)) response.bound = bound;
   return response;
 }

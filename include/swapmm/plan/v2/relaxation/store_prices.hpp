@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include <swapmm/plan/relaxation/window_tree.hpp>
@@ -18,16 +19,33 @@ struct StorePrices {
   std::vector<std::vector<double>> space;  ///< per store, then boundary: nanoseconds for a byte; unused without limit
 };
 
+/// One time that a value is away.
+struct StoreAbsence {
+  std::uint32_t window = 0;  ///< of the value, counted from its first one
+  std::size_t store = 0;
+  std::uint32_t from = 0;    ///< the first boundary at which it is off the device
+  std::uint32_t in = 0;      ///< the part in which it returns
+  std::uint32_t stored = 0;  ///< the first boundary at which its space is paid
+  std::uint32_t last = 0;    ///< the last one
+};
+/// A copy of a value to a store.
+struct StoreCopyOut {
+  std::size_t store = 0;
+  std::uint32_t part = 0;
+};
+/// What a value does: all bytes of it the same.
+struct StoreChoice {
+  double gain = 0;  ///< at the prices, for a byte
+  std::vector<StoreAbsence> absences;
+  std::vector<StoreCopyOut> outs;
+  std::optional<std::size_t> home;  ///< the store where it has space all the time
+};
+
 /// The best response of all values to prices, each decided separately.
 struct StoreResponse {
   /// A lower bound for every plan's iteration in nanoseconds; minus infinity if the prices are not numbers.
   double bound = -std::numeric_limits<double>::infinity();
-  std::vector<double> away;                ///< per boundary: bytes off the device
-  std::vector<std::vector<double>> rates;  ///< per rate and part: nanoseconds that copies take
-  std::vector<std::vector<double>> space;  ///< per store and boundary: bytes that are in it
-  std::vector<std::uint32_t> main_window;  ///< per written value: the best one to pay the copy out, from its first
-  std::vector<double> main_gain;           ///< per written value: the gain of that window alone, for a byte
-  std::vector<double> out_cost;            ///< per written value: about what the copy out of a byte costs
+  std::vector<StoreChoice> choices;  ///< of the values, in the order of StoreModel::values()
 };
 
 /// The Lagrangian of the problem of docs/planning.md for several stores. It is a lower bound for any prices.
@@ -44,25 +62,9 @@ class StorePricing {
   using Window = swapmm::planning::relaxation::Window;
   using WrittenValue = swapmm::planning::relaxation::WrittenValue;
 
-  /// One time that a value is away.
-  struct Absence {
-    std::uint32_t window = 0;  ///< of the value, counted from its first one
-    std::size_t store = 0;
-    std::uint32_t from = 0;    ///< the first boundary at which it is off the device
-    std::uint32_t in = 0;      ///< the part in which it returns
-    std::uint32_t stored = 0;  ///< the first boundary at which its space is paid
-    std::uint32_t last = 0;    ///< the last one
-  };
-  struct CopyOut {
-    std::size_t store = 0;
-    std::uint32_t part = 0;
-  };
-  struct Choice {
-    double gain = 0;
-    std::vector<Absence> absences;
-    std::vector<CopyOut> outs;
-    std::optional<std::size_t> home;  ///< the store where it has space all the time
-  };
+  using Absence = StoreAbsence;
+  using CopyOut = StoreCopyOut;
+  using Choice = StoreChoice;
   struct Asked {
     Tree::Answer held;  ///< by the tree without space: the value is in its store longer than it is away
     Tree::Answer away;  ///< by the tree with space
@@ -76,8 +78,7 @@ class StorePricing {
   [[nodiscard]] Choice best_of_stores(const WrittenValue& value);
   [[nodiscard]] Choice best_for_host(const WrittenValue& value);
   [[nodiscard]] Choice best_of_clean(const CleanValue& value);
-  void find_main(std::size_t value, StoreResponse& response) const;
-  void apply(const Choice& choice, double bytes, StoreResponse& response);
+  [[nodiscard]] Choice best_of_written(const WrittenValue& value);
 
   const StoreModel& model_;
   std::uint32_t parts_;
@@ -91,11 +92,6 @@ class StorePricing {
   std::vector<std::vector<double>> out_cost_;  ///< per store and part: nanoseconds for a byte
   std::vector<double> cheapest_out_;           ///< per store
   std::vector<std::vector<Asked>> asked_;      ///< per store and window of one value
-  // Changes per boundary of two iterations.
-  std::vector<double> away_change_;
-  std::vector<std::vector<double>> space_change_;
-  long double gain_ = 0;
-  long double magnitude_ = 0;
 };
 
 }  // namespace swapmm::v2::planning

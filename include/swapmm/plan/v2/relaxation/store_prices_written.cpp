@@ -190,35 +190,4 @@ StorePricing::Choice StorePricing::best_of_stores(const WrittenValue& value) {
   return choice;
 }
 
-/// The window that gains the most if it pays the copy out alone. `asked_` is for this value.
-void StorePricing::find_main(std::size_t v, StoreResponse& response) const {
-  const WrittenValue& value = model_.swaps.values[v];
-  for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-    Tree::Answer cheapest;
-    std::uint32_t from = value.write_part;
-    for (std::uint32_t i = 0; i < value.windows; ++i) {
-      const Window& window = model_.swaps.dirty[value.first_window + i];
-      if (window.is_empty()) continue;
-      const std::uint32_t first = window.first_boundary;
-      if (from <= first - 1) {
-        const Tree::Answer more = outs_[s].ask(from, first - 1);
-        if (more.leave < cheapest.leave) cheapest = more;
-        from = first;
-      }
-      const Tree::Answer& away = asked_[s][i].away;
-      double gain = never;
-      if (away.both_back_at != Tree::nowhere) gain = away.both;
-      if (away.back_at != Tree::nowhere && cheapest.leave_at != Tree::nowhere) {
-        const double room = room_[first - 1];
-        const double space = space_[s][first - 1];
-        gain = std::max(gain, away.back - room + space - cheapest.leave);
-      }
-      if (gain <= response.main_gain[v]) continue;
-      response.main_gain[v] = gain;
-      response.main_window[v] = i;
-      response.out_cost[v] = cheapest.leave_at == Tree::nowhere ? 0 : cheapest.leave;
-    }
-  }
-}
-
 }  // namespace swapmm::v2::planning

@@ -148,10 +148,13 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
     return;
   }
   const StoreModel model = make_store_model(device.machine, device.device, planning, ledger);
+  // Most of the bound in a part of its time, which is the search's.
   StoreBoundEffort effort;
   effort.groups = 32;
-  effort.rounds = 2;
-  effort.unknowns = 100'000;
+  effort.work = 4e6;
+  effort.least_gap = 3e-3;
+  effort.vain_rounds = 2;
+  effort.near = 0.05;
   const RelaxedStores found =
       relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
   v1::RelaxedSwaps& relaxed = store_case.relaxed;

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/relaxation/store_master.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace swapmm::v2::planning {
+namespace {
+
+using swapmm::planning::relaxation::SwapModel;
+using swapmm::planning::relaxation::Window;
+
+// Of StoreMaster::times_away().
+constexpr std::size_t first_of_times = 1;
+constexpr std::size_t last_of_times = 2;
+
+/// How often `boundary` of one iteration is in a range of boundaries of two.
+double times_in(std::uint32_t boundary, std::uint32_t parts, std::uint32_t first, std::uint32_t last) {
+  const auto is_in = [&](std::uint32_t at) { return first <= at && at <= last; };
+  return (is_in(boundary) ? 1.0 : 0.0) + (is_in(boundary + parts) ? 1.0 : 0.0);
+}
+
+}  // namespace
+
+OperationGroups make_groups(const StoreModel& model, std::uint32_t groups) {
+  groups = std::max(1U, groups);
+  const SwapModel& swaps = model.swaps;
+  const std::uint32_t n = swaps.operations;
+  OperationGroups made;
+  made.group_of.assign(n, 0);
+  made.members.assign(groups, 0);
+  double passed = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const double share = 0.5 * (passed / std::max(swaps.compute, 1.0) + static_cast<double>(i) / n);
+    made.group_of[i] = groups == n ? i : std::min(groups - 1, static_cast<std::uint32_t>(share * groups));
+    passed += swaps.duration[i];
+    ++made.members[made.group_of[i]];
+  }
+  return made;
+}
+
+StoreMaster::StoreMaster(const StoreModel& model, const OperationGroups& groups, bool stalls_apart)
+    : model_(model),
+      groups_(groups),
+      stalls_apart_(stalls_apart),
+      duration_(groups.size()),
+      excess_(groups.size()),
+      crowded_(groups.size()) {
+  for (const StoreOfModel& store : model.stores) family_of_.push_back(store.space ? ++limited_ : 0);
+  const SwapModel& swaps = model.swaps;
+  std::vector<bool> seen(groups.size(), false);
+  for (std::uint32_t i = 0; i < swaps.operations; ++i) {
+    const std::uint32_t g = groups.group_of[i];
+    duration_[g] += swaps.duration[i];
+    if (!seen[g] || swaps.excess[i] > excess_[g]) {
+      excess_[g] = swaps.excess[i];
+      crowded_[g] = i;
+    }
+    seen[g] = true;
+  }
+  for (const SharedRate& rate : model.rates) {
+    for (const double cost : rate.in) dearest_ = std::max(dearest_, cost);
+    for (const double cost : rate.out) dearest_ = std::max(dearest_, cost);
+  }
+  time_ = std::max(1.0, swaps.compute / std::max(1.0, static_cast<double>(groups.size())));
+  // A byte counts as the time that it takes on the slowest link.
+  byte_ = dearest_ / time_;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> known;
+  for (std::size_t v = 0; v < model.values(); ++v) {
+    const double bytes = model.bytes_of(v);
+    block_of_.push_back(SparseProgram::no_block);
+    if (bytes <= 0) continue;
+    const std::vector<std::uint32_t> times = times_away(v);
+    const auto [at, is_new] = known.try_emplace(times, static_cast<std::uint32_t>(blocks_.size()));
+    if (is_new) {
+      Block& block = blocks_.emplace_back();
+      std::tie(block.first, block.last) = std::pair{times[first_of_times], times[last_of_times]};
+      if (!model.must_move(v)) block.columns.emplace_back();
+    }
+    block_of_.back() = at->second;
+    blocks_[at->second].bytes += bytes;
+  }
+}
+
+/// What choices of the value can be, as groups.
+std::vector<std::uint32_t> StoreMaster::times_away(std::size_t value) const {
+  const SwapModel& swaps = model_.swaps;
+  const std::uint32_t parts = swaps.parts();
+  const auto groups = static_cast<std::uint32_t>(groups_.size());
+  const auto group_at = [&](std::uint32_t part) { return groups_.group_of[part % parts / 2] + part / parts * groups; };
+  const auto row_of = [&](std::uint32_t group) { return 2 * crowded_[group % groups] + group / groups * parts; };
+  std::vector<std::uint32_t> times(3);
+  std::uint32_t first = 2 * groups;
+  std::uint32_t last = 0;
+  const auto add = [&](const Window& window) {
+    const std::uint32_t from = group_at(window.first_part());
+    const std::uint32_t to = group_at(std::max(window.first_part(), window.last_part));
+    times.insert(times.end(), {from, to, row_of(from) >= window.first_boundary ? 1U : 0U,
+                               row_of(to) <= window.last_part ? 1U : 0U, window.is_arrival ? 1U : 0U});
+    first = std::min(first, from);
+    last = std::max(last, to);
+  };
+  if (value < model_.clean.size()) {
+    const CleanValue& clean = model_.clean[value];
+    times[0] = clean.is_in_host ? 1 : 2;
+    for (const std::uint32_t w : clean.windows) add(swaps.clean[w]);
+    if (!clean.is_in_host) std::tie(first, last) = std::pair{0U, 2 * groups - 1};
+  } else {
+    const auto& written = swaps.values[value - model_.clean.size()];
+    times[0] = written.must_go ? 3 : 4;
+    first = group_at(written.write_part);
+    times.push_back(first);
+    if (written.must_go) times.push_back(group_at(std::max(written.write_part, written.last_part)));
+    for (std::uint32_t i = 0; i < written.windows; ++i) add(swaps.dirty[written.first_window + i]);
+  }
+  times[first_of_times] = first;
+  times[last_of_times] = last;
+  return times;
+}
+
+double StoreMaster::work() const {
+  const std::size_t families = rows() / std::max<std::size_t>(1, duration_.size());
+  double sum = 0;
+  for (const Block& block : blocks_) {
+    const double span = std::min<double>(block.last - block.first + 1, static_cast<double>(duration_.size()));
+    sum += std::pow(span * static_cast<double>(families), 2);
+  }
+  return sum;
+}
+
+StoreMaster::Column StoreMaster::column_of(const StoreChoice& choice) const {
+  const std::uint32_t parts = model_.swaps.parts();
+  std::map<std::uint32_t, double> used;  // by row
+  const auto copy = [&](std::size_t store, std::uint32_t part, bool in) {
+    const std::size_t g = groups_.group_of[part % parts / 2];
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
+      const double cost = (in ? model_.rates[r].in : model_.rates[r].out)[store];
+      if (cost > 0) used[static_cast<std::uint32_t>(rate_row(r, g, part % 2 == 1))] += cost / dearest_;
+    }
+  };
+  for (const StoreCopyOut& out : choice.outs) copy(out.store, out.part, false);
+  for (const StoreAbsence& absence : choice.absences) {
+    copy(absence.store, absence.in, true);
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (groups_.members[g] == 0) continue;
+      const std::uint32_t boundary = 2 * crowded_[g];
+      const auto share = [&](std::uint32_t first, std::uint32_t last) {
+        return 0.5 * (times_in(boundary, parts, first, last) + times_in(boundary + 1, parts, first, last));
+      };
+      if (const double away = share(absence.from, absence.in); away > 0) {
+        used[static_cast<std::uint32_t>(room_row(g))] += away;
+      }
+      if (!model_.stores[absence.store].space) continue;
+      if (const double stored = share(absence.stored, absence.last); stored > 0) {
+        used[static_cast<std::uint32_t>(space_row(absence.store, g))] += stored;
+      }
+    }
+  }
+  if (choice.home && model_.stores[*choice.home].space) {
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      if (groups_.members[g] > 0) used[static_cast<std::uint32_t>(space_row(*choice.home, g))] += 1;
+    }
+  }
+  Column column;
+  for (const auto& [row, value] : used) column.entries.push_back({row, value});
+  column.absences = choice.absences;
+  return column;
+}
+
+std::size_t StoreMaster::add(std::span<const StoreChoice> choices) {
+  std::size_t added = 0;
+  for (std::size_t v = 0; v < choices.size(); ++v) {
+    if (block_of_[v] == SparseProgram::no_block) continue;
+    std::vector<Column>& columns = blocks_[block_of_[v]].columns;
+    Column column = column_of(choices[v]);
+    const auto is_same = [&](const Column& known) {
+      return std::ranges::equal(known.entries, column.entries,
+                                [](const auto& a, const auto& b) { return a.row == b.row && a.value == b.value; });
+    };
+    if (std::ranges::any_of(columns, is_same)) continue;
+    columns.push_back(std::move(column));
+    ++added;
+  }
+  return added;
+}
+
+StorePrices StoreMaster::no_prices() const {
+  const std::uint32_t parts = model_.swaps.parts();
+  return {std::vector<double>(parts), std::vector<std::vector<double>>(model_.rates.size(), std::vector<double>(parts)),
+          std::vector<std::vector<double>>(model_.stores.size(), std::vector<double>(parts))};
+}
+
+StorePrices StoreMaster::uniform(double room) const {
+  StorePrices prices = no_prices();
+  const auto crowded = static_cast<double>(std::ranges::count_if(excess_, [](double bytes) { return bytes > 0; }));
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (excess_[g] <= 0) continue;
+    prices.room[2 * crowded_[g]] = prices.room[2 * crowded_[g] + 1] = 0.5 * room * dearest_ / crowded;
+  }
+  for (auto& rate : prices.rates) std::ranges::fill(rate, 1.0 / static_cast<double>(model_.rates.size()));
+  return prices;
+}
+
+MasterSolution StoreMaster::solve(double tolerance) const {
+  constexpr std::uint32_t none = SparseProgram::no_block;
+  SparseProgram program;
+  program.right_side.assign(rows(), 0.0);
+  const std::size_t groups = groups_.size();
+  for (std::size_t g = 0; g < groups; ++g) {
+    // Below 0 if there is room: then the price is 0, and not any price.
+    program.right_side[room_row(g)] = excess_[g] * byte_;
+    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+      if (model_.stores[s].space) program.right_side[space_row(s, g)] = *model_.stores[s].space * byte_;
+    }
+    for (std::size_t r = 0; r < model_.rates.size(); ++r)
+      program.right_side[rate_row(r, g, false)] = duration_[g] / time_;
+  }
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    program.amounts.push_back(blocks_[b].columns.empty() ? 0.0 : blocks_[b].bytes * byte_);
+    for (const Column& column : blocks_[b].columns) {
+      program.entries.insert(program.entries.end(), column.entries.begin(), column.entries.end());
+      // Of solutions that take as long, one without needless moves.
+      constexpr double small = 1e-4;
+      program.add_unknown(small * static_cast<double>(column.absences.size()), static_cast<std::uint32_t>(b));
+    }
+  }
+  const auto single = [&](std::size_t row, double value, double cost) {
+    program.entries.push_back({static_cast<std::uint32_t>(row), value});
+    program.add_unknown(cost, none);
+  };
+  constexpr double missing_price = 50;
+  std::vector<std::size_t> stalls;
+  std::vector<std::size_t> missing;
+  for (std::size_t g = 0; g < groups; ++g) {
+    single(room_row(g), -1, 0);             // more away than necessary
+    single(room_row(g), 1, missing_price);  // less than necessary
+    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+      if (!model_.stores[s].space) continue;
+      single(space_row(s, g), 1, 0);  // free space
+      missing.push_back(program.unknowns());
+      single(space_row(s, g), -1, missing_price);  // too little
+    }
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
+      single(rate_row(r, g, false), 1, 0);  // idle time
+      if (stalls_apart_) single(rate_row(r, g, true), 1, 0);
+    }
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
+      program.entries.push_back({static_cast<std::uint32_t>(rate_row(r, g, true)), -1.0});
+    }
+    stalls.push_back(program.unknowns());
+    program.add_unknown(1, none);  // the stall, for all rates together
+  }
+  const SparseSolution found = solve_program(program, tolerance, 60);
+
+  MasterSolution solution;
+  solution.prices = no_prices();
+  for (std::size_t g = 0; g < groups; ++g) {
+    const auto boundary = std::size_t{2} * crowded_[g];
+    const auto at_crowded = [&](std::vector<double>& prices, double price) {
+      prices[boundary] = prices[boundary + 1] = 0.5 * std::max(0.0, price) * dearest_;
+    };
+    if (groups_.members[g] == 0) continue;
+    at_crowded(solution.prices.room, found.prices[room_row(g)]);
+    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+      if (model_.stores[s].space) at_crowded(solution.prices.space[s], -found.prices[space_row(s, g)]);
+    }
+  }
+  for (std::uint32_t i = 0; i < model_.swaps.operations; ++i) {
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
+      for (const bool in_stall : {false, true}) {
+        solution.prices.rates[r][2 * std::size_t{i} + (in_stall ? 1 : 0)] =
+            std::max(0.0, -found.prices[rate_row(r, groups_.group_of[i], in_stall)]);
+      }
+    }
+  }
+  solution.time = model_.swaps.compute;
+  for (const std::size_t unknown : stalls) {
+    solution.stall.push_back(time_ * std::max(0.0, found.x[unknown]));
+    solution.time += solution.stall.back();
+  }
+  for (const std::size_t unknown : missing) solution.time += missing_price * time_ * std::max(0.0, found.x[unknown]);
+  solution.clean.assign(model_.swaps.clean.size(), std::vector<double>(model_.stores.size()));
+  solution.dirty.assign(model_.swaps.dirty.size(), std::vector<double>(model_.stores.size()));
+  std::vector<std::size_t> first_unknown;  // per block
+  std::size_t unknowns = 0;
+  for (const Block& block : blocks_) first_unknown.push_back(std::exchange(unknowns, unknowns + block.columns.size()));
+  for (std::size_t v = 0; v < block_of_.size(); ++v) {
+    if (block_of_[v] == SparseProgram::no_block) continue;
+    const Block& block = blocks_[block_of_[v]];
+    const bool is_clean = v < model_.clean.size();
+    for (std::size_t c = 0; c < block.columns.size(); ++c) {
+      const double part = found.x[first_unknown[block_of_[v]] + c] / (block.bytes * byte_);
+      for (const StoreAbsence& absence : block.columns[c].absences) {
+        const std::size_t window =
+            is_clean ? model_.clean[v].windows[absence.window]
+                     : std::size_t{model_.swaps.values[v - model_.clean.size()].first_window} + absence.window;
+        (is_clean ? solution.clean : solution.dirty)[window][absence.store] += part;
+      }
+    }
+  }
+  return solution;
+}
+
+}  // namespace swapmm::v2::planning
