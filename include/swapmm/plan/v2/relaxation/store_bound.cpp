@@ -36,10 +36,14 @@ class Relaxation {
     if (model_.swaps.operations == 0) return;
     use_groups(effort_.groups, false);
     for (const double room : {0.5, 2.0, 8.0}) respond(master_->uniform(room));
-    if (!run_rounds() || effort_.fine_groups == 0) return;
-    use_groups(effort_.fine_groups, true);
-    for (const std::vector<StoreChoice>& choices : known_) master_->add(choices);
-    run_rounds();
+    bool goes_on = run_rounds();
+    if (goes_on && effort_.fine_groups > 0) {
+      use_groups(effort_.fine_groups, true);
+      for (const std::vector<StoreChoice>& choices : known_) master_->add(choices);
+      goes_on = run_rounds();
+    }
+    // The mixture decides about most values when it is solved closely.
+    if (goes_on && effort_.closely) solve(1e-5);
   }
 
   [[nodiscard]] RelaxedStores result(const swapmm::planning::OverlapLedger& ledger) const {
@@ -79,6 +83,11 @@ class Relaxation {
     }
   }
 
+  void solve(double tolerance) {
+    solution_ = master_->solve(tolerance);
+    groups_of_solution_ = groups_;
+  }
+
   /// Returns false if it was ended.
   bool run_rounds() {
     double gap = 1;
@@ -87,8 +96,7 @@ class Relaxation {
     for (std::size_t round = 0; round < effort_.rounds; ++round) {
       if (has_begun_ && go_on_ && !go_on_()) return false;
       has_begun_ = true;
-      solution_ = master_->solve(std::clamp(gap * 0.05, 1e-5, 1e-2));
-      groups_of_solution_ = groups_;
+      solve(std::clamp(gap * 0.05, 1e-5, 1e-2));
       // Prices half way to the best ones swing less from round to round.
       std::size_t added = 0;
       if (best_ > 0) added = respond(mixed(solution_.prices, best_prices_, 0.5));

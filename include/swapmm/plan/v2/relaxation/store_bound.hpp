@@ -14,6 +14,7 @@ namespace swapmm::v2::planning {
 struct StoreBoundEffort {
   std::size_t rounds = 24;        ///< at most so many programs are solved, of each kind
   std::uint32_t groups = 40;      ///< of operations
+  bool closely = false;           ///< the last mixture is solved closely, which the bound does not need
   std::uint32_t fine_groups = 0;  ///< then so many, in which copies in stalls count apart; 0: none
   double least_gap = 3e-4;        ///< ends when no prices of these groups give a bound larger by this fraction
   std::size_t vain_rounds = 4;    ///< ends when so many, one after another, gain less than a third of that ...

@@ -151,7 +151,8 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   // Most of the bound in a part of its time, which is the search's.
   StoreBoundEffort effort;
   effort.groups = 32;
-  effort.work = 4e6;
+  effort.closely = true;
+  effort.work = 1e7;
   effort.least_gap = 3e-3;
   effort.vain_rounds = 2;
   effort.near = 0.05;
