@@ -11,14 +11,20 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# measure TARGET_S OPTIMIZATION WHAT: compiles $folder/file.cpp. Processor time, so that other programs do not count.
-measure() {
-  local target_s=$1 optimization=$2 what=$3 times=() run median
+# seconds OPTIMIZATION: compiles $folder/file.cpp again and again; what each took, the least first. Processor time, so that
+# other programs do not count.
+seconds() {
+  local run
   for ((run = 0; run < runs; ++run)); do
-    times+=("$({ TIMEFORMAT='%U'; time "$compiler" -std=c++20 "$optimization" -I "$root/include" -I "$root/backends/opencl" \
-      -I "$root/backends/cuda" -isystem "${CUDA_PATH:-/usr/local/cuda}/include" -c "$folder/file.cpp" -o "$folder/file.o"; } 2>&1)")
-  done
-  median=$(printf '%s\n' "${times[@]}" | sort -n | sed -n "$((runs / 2 + 1))p")
+    { TIMEFORMAT='%U'; time "$compiler" -std=c++20 "$1" -I "$root/include" -I "$root/backends/opencl" \
+      -I "$root/backends/cuda" -isystem "${CUDA_PATH:-/usr/local/cuda}/include" -c "$folder/file.cpp" -o "$folder/file.o"; } 2>&1
+  done | sort -n
+}
+
+# measure TARGET_S OPTIMIZATION WHAT: compiles $folder/file.cpp.
+measure() {
+  local target_s=$1 optimization=$2 what=$3 median
+  median=$(seconds "$optimization" | sed -n "$((runs / 2 + 1))p")
   awk -v s="$median" -v target="$target_s" -v runs="$runs" -v how="$compiler $optimization" -v what="$what" 'BEGIN {
     printf "%s: %.2f s with %s (median of %d; target: at most %s s)%s\n", what, s, how, runs, target, (s > target) ? ": MISSED" : "" }'
 }
@@ -68,7 +74,7 @@ use 3 -O2 swapmm/backend/testing/simulated.hpp 'swapmm::simulated::Backend()'
 
 # calls OPTIMIZATION WHAT PARTS: what a call of run() adds to a file, as the mean of twenty.
 calls() {
-  local optimization=$1 what=$2 parts=$3 count i run times=() best=()
+  local optimization=$1 what=$2 parts=$3 count i best=()
   for count in 1 21; do
     {
       printf '#include <swapmm/%s>\n' backend/testing/simulated.hpp swapmm.hpp
@@ -78,12 +84,7 @@ calls() {
       for ((i = 0; i < count; ++i)); do echo "  manager.run(\"$i\", $parts, [&](auto& op) { (void)op[a], (void)op[b]; });"; done
       echo '}'
     } >"$folder/file.cpp"
-    times=()
-    for ((run = 0; run < runs; ++run)); do
-      times+=("$({ TIMEFORMAT='%U'; time "$compiler" -std=c++20 "$optimization" -I "$root/include" -c "$folder/file.cpp" \
-        -o "$folder/file.o"; } 2>&1)")
-    done
-    best+=("$(printf '%s\n' "${times[@]}" | sort -n | head -n 1)")
+    best+=("$(seconds "$optimization" | sed -n 1p)")
   done
   awk -v one="${best[0]}" -v all="${best[1]}" -v how="$compiler $optimization" -v what="$what" 'BEGIN {
     printf "run() with %s, %s: %.2f s a file with one call, %.0f ms each further one\n", what, how, one, (all - one) * 50 }'

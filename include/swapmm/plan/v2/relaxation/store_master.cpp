@@ -176,11 +176,7 @@ std::size_t StoreMaster::add(std::span<const StoreChoice> choices) {
     if (block_of_[v] == SparseProgram::no_block) continue;
     std::vector<Column>& columns = blocks_[block_of_[v]].columns;
     Column column = column_of(choices[v]);
-    const auto is_same = [&](const Column& known) {
-      return std::ranges::equal(known.entries, column.entries,
-                                [](const auto& a, const auto& b) { return a.row == b.row && a.value == b.value; });
-    };
-    if (std::ranges::any_of(columns, is_same)) continue;
+    if (std::ranges::find(columns, column.entries, &Column::entries) != columns.end()) continue;
     columns.push_back(std::move(column));
     ++added;
   }

@@ -18,6 +18,8 @@ struct SparseProgram {
   struct Entry {
     std::uint32_t row = 0;
     double value = 0;
+
+    friend bool operator==(const Entry&, const Entry&) = default;
   };
 
   std::vector<double> right_side;     ///< per row
