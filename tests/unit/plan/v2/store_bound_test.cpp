@@ -153,5 +153,48 @@ TEST_CASE("any prices give a bound, and choices that are known are not added aga
   CHECK(planned > 5);
 }
 
+TEST_CASE("the mixture is solved, however large stores are and however little the device is short of") {
+  int cases = 0;
+  for (const double space : {1.0, 1e3, 1e9}) {
+    for (const std::uint32_t groups : {5U, 16U}) {
+      cases += for_cases(20, 24, [&](Problem& problem) {
+        CAPTURE(space);
+        CAPTURE(groups);
+        for (planning::StoreOfModel& store : problem.model.stores) {
+          if (store.space) *store.space *= space;
+        }
+        planning::StorePricing pricing(problem.model);
+        planning::StoreMaster master(problem.model, planning::make_groups(problem.model, groups), false);
+        const auto respond = [&](planning::StorePrices prices) { (void)master.add(pricing.respond(prices).choices); };
+        for (const double room : {0.5, 2.0, 8.0}) respond(master.uniform(room));
+        double last = 0;
+        for (int round = 0; round < 6; ++round) {
+          const planning::MasterSolution solution = master.solve(1e-5);
+          CHECK(solution.is_solved);
+          // More choices never take longer.
+          if (round > 0) CHECK(solution.time <= last * (1 + 1e-4));
+          last = solution.time;
+          respond(solution.prices);
+        }
+      });
+    }
+  }
+  CHECK(cases > 60);
+}
+
+TEST_CASE("no prices are looked for to show a bound that is known") {
+  int fewer = 0;
+  for_cases(20, 16, [&](const Problem& problem) {
+    int all = 0;
+    const double found = problem.relaxed({}, [&] { return ++all > 0; }).lower_bound;
+    int with_known = 0;
+    const RelaxedStores relaxed = problem.relaxed({.known = found}, [&] { return ++with_known > 0; });
+    CHECK(relaxed.lower_bound <= found * 1.001);
+    CHECK(with_known <= all);
+    if (with_known < all) ++fewer;
+  });
+  CHECK(fewer > 5);
+}
+
 }  // namespace
 }  // namespace swapmm::v2::store_bound_test

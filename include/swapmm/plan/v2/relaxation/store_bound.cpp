@@ -101,7 +101,8 @@ class Relaxation {
       std::size_t added = 0;
       if (best_ > 0) added = respond(mixed(solution_.prices, best_prices_, 0.5));
       if (added == 0) added = respond(solution_.prices);
-      gap = best_ > 0 ? solution_.time / best_ - 1 : 1.0;
+      const double bound = std::max(best_, effort_.known);
+      gap = bound > 0 ? solution_.time / bound - 1 : 1.0;
       vain = gap > effort_.near || best_ > last * (1 + effort_.least_gap / 3) ? 0 : vain + 1;
       last = std::max(last, best_);
       if (added == 0 || gap < effort_.least_gap || vain == effort_.vain_rounds) break;

@@ -18,8 +18,9 @@ struct StoreBoundEffort {
   std::uint32_t fine_groups = 0;  ///< then so many, in which copies in stalls count apart; 0: none
   double least_gap = 3e-4;        ///< ends when no prices of these groups give a bound larger by this fraction
   std::size_t vain_rounds = 4;    ///< ends when so many, one after another, gain less than a third of that ...
-  double work = 2e7;              ///< groups are made larger until a step takes no more products for the values
+  double work = 2e7;              ///< groups are made larger until a step takes no more products
   double near = 0.02;             ///< ... and no prices give more than this fraction
+  double known = 0;               ///< nanoseconds: a bound that is known; no prices are looked for to show it
 };
 
 /// The best that swaps could do if tensors were divisible and no room were lost between places.

@@ -49,7 +49,12 @@ StoreMaster::StoreMaster(const StoreModel& model, const OperationGroups& groups,
       duration_(groups.size()),
       excess_(groups.size()),
       crowded_(groups.size()) {
-  for (const StoreOfModel& store : model.stores) family_of_.push_back(store.space ? ++limited_ : 0);
+  // A value may be in a store for two iterations at a time.
+  double all = 0;
+  for (std::size_t v = 0; v < model.values(); ++v) all += 2 * model.bytes_of(v);
+  for (const StoreOfModel& store : model.stores) {
+    family_of_.push_back(store.space && *store.space < all ? ++limited_ : 0);
+  }
   const SwapModel& swaps = model.swaps;
   std::vector<bool> seen(groups.size(), false);
   for (std::uint32_t i = 0; i < swaps.operations; ++i) {
@@ -61,6 +66,7 @@ StoreMaster::StoreMaster(const StoreModel& model, const OperationGroups& groups,
     }
     seen[g] = true;
   }
+  for (std::size_t g = 0; g < groups.size(); ++g) room_row_.push_back(is_crowded(g) ? room_rows_++ : 0);
   for (const SharedRate& rate : model.rates) {
     for (const double cost : rate.in) dearest_ = std::max(dearest_, cost);
     for (const double cost : rate.out) dearest_ = std::max(dearest_, cost);
@@ -122,11 +128,13 @@ std::vector<std::uint32_t> StoreMaster::times_away(std::size_t value) const {
 }
 
 double StoreMaster::work() const {
-  const std::size_t families = rows() / std::max<std::size_t>(1, duration_.size());
-  double sum = 0;
+  const auto all = static_cast<double>(rows());
+  const double families = all / std::max(1.0, static_cast<double>(duration_.size()));
+  double sum = all * all * all / 3;
   for (const Block& block : blocks_) {
-    const double span = std::min<double>(block.last - block.first + 1, static_cast<double>(duration_.size()));
-    sum += std::pow(span * static_cast<double>(families), 2);
+    // In each family of rows, the choices of a value begin and end at a few groups.
+    constexpr std::uint32_t few = 6;
+    sum += std::pow(std::min(block.last - block.first + 1, few) * families, 2);
   }
   return sum;
 }
@@ -150,16 +158,16 @@ StoreMaster::Column StoreMaster::column_of(const StoreChoice& choice) const {
       const auto share = [&](std::uint32_t first, std::uint32_t last) {
         return 0.5 * (times_in(boundary, parts, first, last) + times_in(boundary + 1, parts, first, last));
       };
-      if (const double away = share(absence.from, absence.in); away > 0) {
+      if (const double away = share(absence.from, absence.in); away > 0 && is_crowded(g)) {
         used[static_cast<std::uint32_t>(room_row(g))] += away;
       }
-      if (!model_.stores[absence.store].space) continue;
+      if (!is_limited(absence.store)) continue;
       if (const double stored = share(absence.stored, absence.last); stored > 0) {
         used[static_cast<std::uint32_t>(space_row(absence.store, g))] += stored;
       }
     }
   }
-  if (choice.home && model_.stores[*choice.home].space) {
+  if (choice.home && is_limited(*choice.home)) {
     for (std::size_t g = 0; g < groups_.size(); ++g) {
       if (groups_.members[g] > 0) used[static_cast<std::uint32_t>(space_row(*choice.home, g))] += 1;
     }
@@ -191,13 +199,78 @@ StorePrices StoreMaster::no_prices() const {
 
 StorePrices StoreMaster::uniform(double room) const {
   StorePrices prices = no_prices();
-  const auto crowded = static_cast<double>(std::ranges::count_if(excess_, [](double bytes) { return bytes > 0; }));
+  const auto crowded = static_cast<double>(room_rows_);
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    if (excess_[g] <= 0) continue;
+    if (!is_crowded(g)) continue;
     prices.room[2 * crowded_[g]] = prices.room[2 * crowded_[g] + 1] = 0.5 * room * dearest_ / crowded;
   }
   for (auto& rate : prices.rates) std::ranges::fill(rate, 1.0 / static_cast<double>(model_.rates.size()));
   return prices;
+}
+
+/// Begins with equal parts of all that values are known to do, and with prices that nothing contradicts.
+void StoreMaster::set_start(SparseProgram& program) const {
+  std::vector<double> left = program.right_side;
+  const auto set = [&](std::size_t unknown, double x) {
+    program.start[unknown] = x;
+    for (std::size_t e = program.first[unknown]; e < program.first[unknown + 1]; ++e) {
+      left[program.entries[e].row] -= program.entries[e].value * x;
+    }
+  };
+  program.start.assign(program.unknowns(), 0.0);
+  std::size_t unknown = 0;
+  for (const Block& block : blocks_) {
+    const double part = block.bytes * byte_ / std::max<double>(1, static_cast<double>(block.columns.size()));
+    for (std::size_t c = 0; c < block.columns.size(); ++c) set(unknown++, part);
+  }
+  constexpr double least = 0.1;
+  const auto single = [&](double x) { set(unknown++, std::max(x, 0.0) + least); };
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (is_crowded(g)) {
+      const double room = left[room_row(g)];
+      single(-room);
+      single(room);
+    }
+    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+      if (!is_limited(s)) continue;
+      const double space = left[space_row(s, g)];
+      single(space);
+      single(-space);
+    }
+    double stall = 0;
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) stall = std::max(stall, -left[rate_row(r, g, true)]);
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
+      single(left[rate_row(r, g, false)] + (stalls_apart_ ? 0.0 : stall));
+      if (stalls_apart_) single(left[rate_row(r, g, true)] + stall);
+    }
+    single(stall);
+  }
+  program.start_prices.assign(program.right_side.size(), 0.0);
+  for (std::size_t g = 0; g < groups_.size(); ++g) {
+    if (is_crowded(g)) program.start_prices[room_row(g)] = 1;
+    for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+      if (is_limited(s)) program.start_prices[space_row(s, g)] = -0.1;
+    }
+    for (std::size_t r = 0; r < model_.rates.size(); ++r) {
+      for (const bool in_stall : {false, true}) {
+        program.start_prices[rate_row(r, g, in_stall)] = -0.5 / static_cast<double>(model_.rates.size());
+      }
+    }
+  }
+}
+
+/// Per row of room or space: that of the next group. A value is away in many groups one after another, so differences
+/// of these rows have far fewer entries.
+std::vector<std::uint32_t> StoreMaster::next_rows() const {
+  std::vector<std::uint32_t> next(rows(), SparseProgram::no_row);
+  const auto link = [&](std::size_t first, std::size_t end) {
+    for (std::size_t row = first; row + 1 < end; ++row) next[row] = static_cast<std::uint32_t>(row + 1);
+  };
+  link(0, room_rows_);
+  for (std::size_t s = 0; s < model_.stores.size(); ++s) {
+    if (is_limited(s)) link(space_row(s, 0), space_row(s, groups_.size()));
+  }
+  return next;
 }
 
 MasterSolution StoreMaster::solve(double tolerance) const {
@@ -206,10 +279,9 @@ MasterSolution StoreMaster::solve(double tolerance) const {
   program.right_side.assign(rows(), 0.0);
   const std::size_t groups = groups_.size();
   for (std::size_t g = 0; g < groups; ++g) {
-    // Below 0 if there is room: then the price is 0, and not any price.
-    program.right_side[room_row(g)] = excess_[g] * byte_;
+    if (is_crowded(g)) program.right_side[room_row(g)] = excess_[g] * byte_;
     for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-      if (model_.stores[s].space) program.right_side[space_row(s, g)] = *model_.stores[s].space * byte_;
+      if (is_limited(s)) program.right_side[space_row(s, g)] = *model_.stores[s].space * byte_;
     }
     for (std::size_t r = 0; r < model_.rates.size(); ++r)
       program.right_side[rate_row(r, g, false)] = duration_[g] / time_;
@@ -231,10 +303,13 @@ MasterSolution StoreMaster::solve(double tolerance) const {
   std::vector<std::size_t> stalls;
   std::vector<std::size_t> missing;
   for (std::size_t g = 0; g < groups; ++g) {
-    single(room_row(g), -1, 0);             // more away than necessary
-    single(room_row(g), 1, missing_price);  // less than necessary
+    if (is_crowded(g)) {
+      single(room_row(g), -1, 0);  // more away than necessary
+      missing.push_back(program.unknowns());
+      single(room_row(g), 1, missing_price);  // less than necessary
+    }
     for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-      if (!model_.stores[s].space) continue;
+      if (!is_limited(s)) continue;
       single(space_row(s, g), 1, 0);  // free space
       missing.push_back(program.unknowns());
       single(space_row(s, g), -1, missing_price);  // too little
@@ -249,9 +324,14 @@ MasterSolution StoreMaster::solve(double tolerance) const {
     stalls.push_back(program.unknowns());
     program.add_unknown(1, none);  // the stall, for all rates together
   }
-  const SparseSolution found = solve_program(program, tolerance, 60);
+  set_start(program);
+  const std::vector<std::uint32_t> next = next_rows();
+  subtract_previous(program, next);
+  SparseSolution found = solve_program(program, tolerance, 60);
+  add_next(found.prices, next);
 
   MasterSolution solution;
+  solution.is_solved = found.is_solved;
   solution.prices = no_prices();
   for (std::size_t g = 0; g < groups; ++g) {
     const auto boundary = std::size_t{2} * crowded_[g];
@@ -259,9 +339,9 @@ MasterSolution StoreMaster::solve(double tolerance) const {
       prices[boundary] = prices[boundary + 1] = 0.5 * std::max(0.0, price) * dearest_;
     };
     if (groups_.members[g] == 0) continue;
-    at_crowded(solution.prices.room, found.prices[room_row(g)]);
+    if (is_crowded(g)) at_crowded(solution.prices.room, found.prices[room_row(g)]);
     for (std::size_t s = 0; s < model_.stores.size(); ++s) {
-      if (model_.stores[s].space) at_crowded(solution.prices.space[s], -found.prices[space_row(s, g)]);
+      if (is_limited(s)) at_crowded(solution.prices.space[s], -found.prices[space_row(s, g)]);
     }
   }
   for (std::uint32_t i = 0; i < model_.swaps.operations; ++i) {

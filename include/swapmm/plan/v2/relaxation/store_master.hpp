@@ -25,7 +25,8 @@ struct OperationGroups {
 
 /// The best mixture of what values may do, and its prices.
 struct MasterSolution {
-  double time = 0;  ///< of the iteration, nanoseconds, about; what is known not to fit costs time, too
+  bool is_solved = false;  ///< to the tolerance
+  double time = 0;         ///< of the iteration, nanoseconds, about; what is known not to fit costs time, too
   StorePrices prices;
   std::vector<double> stall;  ///< per group, nanoseconds
   /// Per clean window, then per dirty window, and store: how much of it is away there, 0 to 1 (more if choices
@@ -44,7 +45,7 @@ class StoreMaster {
   /// apart, which is tighter, with nearly twice the rows. Refers to the model.
   StoreMaster(const StoreModel& model, const OperationGroups& groups, bool stalls_apart);
 
-  /// About how many products a step of solve() takes for the values, beside the cube of the number of rows.
+  /// About how many products a step of solve() takes.
   [[nodiscard]] double work() const;
 
   /// Adds choices, as StoreResponse has them. Returns how many were not known.
@@ -61,25 +62,34 @@ class StoreMaster {
     std::vector<StoreAbsence> absences;
   };
 
-  [[nodiscard]] std::size_t room_row(std::size_t group) const { return group; }
+  /// Whether something must be away at the group. Only then it has a row for this.
+  [[nodiscard]] bool is_crowded(std::size_t group) const { return excess_[group] > 0; }
+  /// Whether the store could be full. Only then it has rows for this.
+  [[nodiscard]] bool is_limited(std::size_t store) const { return family_of_[store] > 0; }
+  [[nodiscard]] std::size_t room_row(std::size_t group) const { return room_row_[group]; }
   [[nodiscard]] std::size_t space_row(std::size_t store, std::size_t group) const {
-    return family_of_[store] * duration_.size() + group;
+    return room_rows_ + (family_of_[store] - 1) * duration_.size() + group;
   }
   [[nodiscard]] std::size_t rate_row(std::size_t rate, std::size_t group, bool in_stall) const {
     const std::size_t family = stalls_apart_ && in_stall ? model_.rates.size() + rate : rate;
-    return (1 + limited_ + family) * duration_.size() + group;
+    return room_rows_ + (limited_ + family) * duration_.size() + group;
   }
-  [[nodiscard]] std::size_t rows() const {
-    return (1 + limited_ + (stalls_apart_ ? 2 : 1) * model_.rates.size()) * duration_.size();
+  [[nodiscard]] std::size_t rows() const { return rate_row(0, 0, false) + rate_rows(); }
+  [[nodiscard]] std::size_t rate_rows() const {
+    return (stalls_apart_ ? 2 : 1) * model_.rates.size() * duration_.size();
   }
   [[nodiscard]] std::vector<std::uint32_t> times_away(std::size_t value) const;
   [[nodiscard]] Column column_of(const StoreChoice& choice) const;
   [[nodiscard]] StorePrices no_prices() const;
+  void set_start(SparseProgram& program) const;
+  [[nodiscard]] std::vector<std::uint32_t> next_rows() const;
 
   const StoreModel& model_;
   OperationGroups groups_;
   bool stalls_apart_;
-  std::vector<std::size_t> family_of_;  // per store: of its rows; 0: it has no limit, and no rows
+  std::vector<std::size_t> room_row_;   // per group that is crowded
+  std::size_t room_rows_ = 0;           // the number of these
+  std::vector<std::size_t> family_of_;  // per store: of its rows, from 1 on; 0: it has none
   std::size_t limited_ = 0;             // stores with rows
   double dearest_ = 0;                  // nanoseconds that a byte takes on the slowest link
   double time_ = 1;                     // nanoseconds of a unit of time

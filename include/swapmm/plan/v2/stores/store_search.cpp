@@ -141,7 +141,7 @@ v1::LinkedStores linked_stores(const DeviceCase& device) {
 
 /// What the search starts from: the relaxed problem with these stores, or with one host if that does not hold here.
 void relax(const DeviceCase& device, const v1::PlanningCase& planning, const PlanningOptions& options,
-           v1::StoreCase& store_case) {
+           std::chrono::nanoseconds lower_bound, v1::StoreCase& store_case) {
   const v1::OverlapLedger ledger(planning);
   if (!has_only_stores(device.machine, device.device)) {
     store_case.relaxed = v1::relax_swaps(planning, ledger);
@@ -156,6 +156,7 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   effort.least_gap = 3e-3;
   effort.vain_rounds = 2;
   effort.near = 0.05;
+  effort.known = static_cast<double>(lower_bound.count());
   const RelaxedStores found =
       relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
   v1::RelaxedSwaps& relaxed = store_case.relaxed;
@@ -210,7 +211,7 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   const Result<v1::PlanningCase> planning = v1::make_planning_case(whole, *merged);
   if (!planning) return planning.problem();
   v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};
-  relax(device, *planning, options, store_case);
+  relax(device, *planning, options, lower_bound, store_case);
   store_case.relaxed.lower_bound = std::max(store_case.relaxed.lower_bound, lower_bound);
   Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning, v1::Pace::one_at_a_time, "best");
   if (!first) return first.problem();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -34,23 +35,26 @@ class InteriorPoint {
  public:
   explicit InteriorPoint(const SparseProgram& program)
       : program_(program), rows_(program.right_side.size()), normal_(rows_) {
-    const std::size_t unknowns = program.unknowns();
-    std::vector<std::size_t> members(program.amounts.size(), 0);
-    for (const std::uint32_t b : program.block) {
-      if (b != SparseProgram::no_block) ++members[b];
-    }
-    at_.x.assign(unknowns, 0.1);
-    at_.slack.assign(unknowns, 1.0);
-    for (std::size_t i = 0; i < unknowns; ++i) {
-      const std::uint32_t b = program.block[i];
-      if (b == SparseProgram::no_block) {
-        at_.slack[i] = std::max(0.3, program.cost[i]);
-      } else {
-        at_.x[i] = std::max(1e-9, program.amounts[b] / static_cast<double>(members[b]));
+    at_.x = program.start;
+    at_.y = program.start_prices;
+    at_.v.assign(program.amounts.size(), 0.0);
+    // A block's price leaves each of its unknowns a slack.
+    multiply_transposed(at_.y, at_.v, at_.slack);
+    Vector least(program.amounts.size(), std::numeric_limits<double>::infinity());
+    for (std::size_t i = 0; i < program.unknowns(); ++i) {
+      at_.slack[i] = program.cost[i] - at_.slack[i];
+      if (const std::uint32_t b = program.block[i]; b != SparseProgram::no_block) {
+        least[b] = std::min(least[b], at_.slack[i]);
       }
     }
-    at_.y.assign(rows_, 0.0);
-    at_.v.assign(program.amounts.size(), 0.0);
+    constexpr double least_slack = 0.1;
+    for (std::size_t b = 0; b < least.size(); ++b) {
+      if (std::isfinite(least[b])) at_.v[b] = least[b] - least_slack;
+    }
+    for (std::size_t i = 0; i < program.unknowns(); ++i) {
+      if (const std::uint32_t b = program.block[i]; b != SparseProgram::no_block) at_.slack[i] -= at_.v[b];
+      at_.slack[i] = std::max(at_.slack[i], 1e-3 * least_slack);
+    }
     step_ = at_;
   }
 
@@ -247,6 +251,43 @@ class InteriorPoint {
 };
 
 }  // namespace
+
+void subtract_previous(SparseProgram& program, const std::vector<std::uint32_t>& next) {
+  constexpr double rounding = 1e-12;
+  std::vector<SparseProgram::Entry> entries;
+  std::vector<std::size_t> first{0};
+  std::vector<double> sums(program.right_side.size(), 0.0);
+  std::vector<std::uint32_t> touched;
+  const auto add = [&](std::uint32_t row, double value) {
+    touched.push_back(row);
+    sums[row] += value;
+  };
+  for (std::size_t i = 0; i < program.unknowns(); ++i) {
+    for (std::size_t e = program.first[i]; e < program.first[i + 1]; ++e) {
+      const auto [row, value] = program.entries[e];
+      add(row, value);
+      if (next[row] != SparseProgram::no_row) add(next[row], -value);
+    }
+    for (const std::uint32_t row : touched) {
+      if (const double sum = std::exchange(sums[row], 0.0); std::abs(sum) > rounding) entries.push_back({row, sum});
+    }
+    touched.clear();
+    first.push_back(entries.size());
+  }
+  program.entries = std::move(entries);
+  program.first = std::move(first);
+  for (std::size_t r = next.size(); r-- > 0;) {
+    if (next[r] == SparseProgram::no_row) continue;
+    program.right_side[next[r]] -= program.right_side[r];
+    program.start_prices[r] += program.start_prices[next[r]];
+  }
+}
+
+void add_next(Vector& prices, const std::vector<std::uint32_t>& next) {
+  for (std::size_t r = 0; r < next.size(); ++r) {
+    if (next[r] != SparseProgram::no_row) prices[r] -= prices[next[r]];
+  }
+}
 
 SparseSolution solve_program(const SparseProgram& program, double tolerance, int iterations) {
   return InteriorPoint(program).run(tolerance, iterations);

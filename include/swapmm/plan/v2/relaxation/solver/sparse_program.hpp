@@ -14,6 +14,7 @@ namespace swapmm::v2::planning {
 /// Each unknown has a few entries in A.
 struct SparseProgram {
   static constexpr std::uint32_t no_block = 0xffffffff;
+  static constexpr std::uint32_t no_row = 0xffffffff;
 
   struct Entry {
     std::uint32_t row = 0;
@@ -28,6 +29,8 @@ struct SparseProgram {
   std::vector<std::size_t> first{0};  ///< per unknown, and one more: its first entry
   std::vector<double> cost;           ///< per unknown
   std::vector<std::uint32_t> block;   ///< per unknown; ascending for those that have one, which come first
+  std::vector<double> start;          ///< per unknown, above 0: where to begin
+  std::vector<double> start_prices;   ///< per row: the same
 
   [[nodiscard]] std::size_t unknowns() const { return cost.size(); }
   /// Ends the unknown whose entries were added to `entries`.
@@ -37,6 +40,12 @@ struct SparseProgram {
     block.push_back(block_);
   }
 };
+
+/// Writes the same program with other rows: each row less the one of which it is the next. `next` has a later row for
+/// each row, or no_row.
+void subtract_previous(SparseProgram& program, const std::vector<std::uint32_t>& next);
+/// Makes prices of the rows as they were before subtract_previous() of those after it.
+void add_next(std::vector<double>& prices, const std::vector<std::uint32_t>& next);
 
 struct SparseSolution {
   std::vector<double> x;       ///< per unknown
