@@ -142,8 +142,8 @@ swapmm_files(include/swapmm/plan/v2/spread
   HEADERS engine_part serial_order spread spread_plans stores
   SOURCES engine_part serial_order spread spread_plans stores)
 swapmm_files(include/swapmm/plan/v2/stores
-  HEADERS store_search stored_plan
-  SOURCES store_search stored_plan)
+  HEADERS passing routes store_search stored_plan
+  SOURCES passing routes store_search stored_plan)
 swapmm_files(include/swapmm/plan/v2/transition
   HEADERS boundary places
   SOURCES boundary check replan transition)

@@ -66,7 +66,9 @@ class StoreJudge {
     result.compute = simulation.compute;
     result.operations = simulation.operations;
     for (std::size_t i = 0; i < simulation.links.size(); ++i) {
-      (device_.machine.links[i].to == device_.device ? result.h2d : result.d2h) += simulation.links[i];
+      const Link& link = device_.machine.links[i];
+      if (link.to == device_.device) result.h2d += simulation.links[i];
+      if (link.from == device_.device) result.d2h += simulation.links[i];
     }
     const auto merit = std::pair(result.iteration, result.h2d + result.d2h);
     if (!best_ || merit < merit_) {
@@ -81,7 +83,7 @@ class StoreJudge {
 
  private:
   std::size_t wanted_store(TensorId tensor, std::optional<std::uint32_t> write) const {
-    const std::size_t last = device_.stores.size() - 1;
+    const std::size_t last = device_.stores().size() - 1;
     if (ledger_ == nullptr) return last;
     if (!write) {
       const std::uint32_t absence = clean_of_[index(tensor)];
@@ -105,24 +107,26 @@ class StoreJudge {
 
 v1::LinkedStores linked_stores(const DeviceCase& device) {
   v1::LinkedStores stores;
-  for (const Store& store : device.stores) {
+  const Machine& machine = device.routes.direct;
+  const std::vector<Store>& links = device.routes.links;
+  for (const Store& store : links) {
     const auto link = [&](LinkId id) {
-      const Link& of_machine = device.machine.links[index(id)];
-      return swapmm::Link{rate_alone(device.machine, of_machine), of_machine.latency};
+      const Link& of_machine = machine.links[index(id)];
+      return swapmm::Link{rate_alone(machine, of_machine), of_machine.latency};
     };
-    stores.list.push_back({link(store.in), link(store.out), device.machine.memories[index(store.memory)].bytes});
+    stores.list.push_back({link(store.in), link(store.out), machine.memories[index(store.memory)].bytes});
   }
   // A link that shares its capacity with slower ones has what they leave.
-  for (std::size_t s = 0; s < device.stores.size(); ++s) {
+  for (std::size_t s = 0; s < links.size(); ++s) {
     for (const bool in : {true, false}) {
-      const auto id_of = [&](std::size_t store) { return in ? device.stores[store].in : device.stores[store].out; };
-      for (const CapacityId capacity : device.machine.links[index(id_of(s))].capacities) {
+      const auto id_of = [&](std::size_t store) { return in ? links[store].in : links[store].out; };
+      for (const CapacityId capacity : machine.links[index(id_of(s))].capacities) {
         std::uint64_t slower = 0;
-        for (std::size_t other = s + 1; other < device.stores.size(); ++other) {
-          const Link& link = device.machine.links[index(id_of(other))];
-          if (std::ranges::count(link.capacities, capacity) != 0) slower += rate_alone(device.machine, link);
+        for (std::size_t other = s + 1; other < links.size(); ++other) {
+          const Link& link = machine.links[index(id_of(other))];
+          if (std::ranges::count(link.capacities, capacity) != 0) slower += rate_alone(machine, link);
         }
-        const std::uint64_t all = device.machine.capacities[index(capacity)].bytes_per_second;
+        const std::uint64_t all = machine.capacities[index(capacity)].bytes_per_second;
         swapmm::Link& link = in ? stores.list[s].in : stores.list[s].out;
         link.bytes_per_second = std::min(link.bytes_per_second, std::max(all - std::min(all, slower), all / 2));
       }
@@ -143,11 +147,12 @@ v1::LinkedStores linked_stores(const DeviceCase& device) {
 void relax(const DeviceCase& device, const v1::PlanningCase& planning, const PlanningOptions& options,
            std::chrono::nanoseconds lower_bound, v1::StoreCase& store_case) {
   const v1::OverlapLedger ledger(planning);
-  if (!has_only_stores(device.machine, device.device)) {
+  const Machine& machine = device.routes.direct;
+  if (!has_only_stores(machine, device.device)) {
     store_case.relaxed = v1::relax_swaps(planning, ledger);
     return;
   }
-  const StoreModel model = make_store_model(device.machine, device.device, planning, ledger);
+  const StoreModel model = make_store_model(machine, device.device, planning, ledger);
   // Most of the bound in a part of its time, which is the search's.
   StoreBoundEffort effort;
   effort.groups = 32;
@@ -165,12 +170,12 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   relaxed.gain.assign(ledger.absences.size(), 0.0);
   std::vector<std::size_t> rank(model.stores.size());  // of the model's stores among the device's
   for (std::size_t s = 0; s < rank.size(); ++s) {
-    const auto at = std::ranges::find(device.stores, model.stores[s].memory, &Store::memory);
-    rank[s] = static_cast<std::size_t>(at - device.stores.begin());
+    const auto at = std::ranges::find(device.stores(), model.stores[s].memory, &RoutedStore::memory);
+    rank[s] = static_cast<std::size_t>(at - device.stores().begin());
   }
   for (const std::vector<double>& away : found.away) {
     double sum = 0;
-    std::vector<double>& wished = store_case.stores.wished.emplace_back(device.stores.size());
+    std::vector<double>& wished = store_case.stores.wished.emplace_back(device.stores().size());
     for (std::size_t s = 0; s < rank.size(); ++s) {
       sum += away[s];
       if (rank[s] < wished.size()) wished[rank[s]] = away[s];
@@ -187,22 +192,19 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   if (!parts) return parts.problem();
   if (parts->size() != 1) return Problem{"several engines compute"};
   const EnginePart& part = parts->front();
-  std::vector<std::vector<Store>> stores = find_stores(machine, {part.memory});
-  constexpr std::size_t most_stores = 64;
-  if (stores[0].empty()) return Problem{"no memory is linked to the device in both directions"};
-  if (stores[0].size() > most_stores) stores[0].resize(most_stores);
   // The part's trace has the same operations, but its own tensors, and updates for writes of ranges.
-  Trace whole = part.trace;
-  DeviceCase device{whole, machine, part.memory, stores[0], std::vector<bool>(whole.tensors.size(), false), 0};
-  for (std::size_t t = 0; t < whole.tensors.size(); ++t) {
-    device.in_host[t] = whole.tensors[t].kind == TensorKind::input;
-  }
-  for (const HostRead& read : whole.host_reads) device.in_host[index(read.tensor)] = true;
-  const auto host = std::ranges::find(stores[0], machine.host, &Store::memory);
-  if (host != stores[0].end()) {
-    device.host_store = static_cast<std::size_t>(host - stores[0].begin());
-  } else if (std::ranges::count(device.in_host, true) != 0) {
-    return Problem{"the host is not linked to a device directly"};
+  const Trace& whole = part.trace;
+  std::vector<bool> in_host(whole.tensors.size(), false);
+  for (std::size_t t = 0; t < whole.tensors.size(); ++t) in_host[t] = whole.tensors[t].kind == TensorKind::input;
+  for (const HostRead& read : whole.host_reads) in_host[index(read.tensor)] = true;
+  const StoreRoutes routes = find_routes(whole, machine, part.memory, in_host);
+  if (routes.stores.empty()) return Problem{"no memory can be reached from the device and back"};
+  DeviceCase device{whole, machine, part.memory, routes, in_host};
+  const auto host = std::ranges::find(routes.stores, machine.host, &RoutedStore::memory);
+  if (host != routes.stores.end()) {
+    device.host_store = static_cast<std::size_t>(host - routes.stores.begin());
+  } else if (std::ranges::count(in_host, true) != 0) {
+    return Problem{"there is no way between the host and the device"};
   }
 
   std::optional<swapmm::Machine> merged = merged_host(machine, part.memory);

@@ -9,6 +9,7 @@
 
 #include <swapmm/plan/v2/schedule/waits.hpp>
 #include <swapmm/plan/v2/spread/serial_order.hpp>
+#include <swapmm/plan/v2/stores/passing.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
@@ -34,7 +35,8 @@ class StoredPlanWriter {
         steps_(static_cast<std::uint32_t>(order_.commands.size())),
         writes_(device.trace.tensors.size()),
         values_of_(device.trace.tensors.size()),
-        value_of_step_(steps_, none) {
+        value_of_step_(steps_, none),
+        passing_of_step_(steps_, none) {
     for (std::uint32_t i = 0; i < device.trace.operations.size(); ++i) {
       for_each_access(device.trace.operations[i], [&](TensorId tensor, Access access) {
         if (access != Access::read) writes_[index(tensor)].push_back(i);
@@ -50,6 +52,7 @@ class StoredPlanWriter {
                         : wanted(value.tensor, value.write == none ? std::nullopt : std::optional{value.write});
     }
     if (std::optional<Problem> problem = find_places(packing)) return *std::move(problem);
+    find_passing(packing);
     write_initial();
     for (std::uint32_t step = 0; step < steps_; ++step) write_step(step);
     write_waits(device_.trace, device_.machine, result_);
@@ -65,9 +68,12 @@ class StoredPlanWriter {
   [[nodiscard]] const swapmm::Command& command(std::uint32_t step) const {
     return plan_.commands[order_.commands[step]];
   }
-  [[nodiscard]] bool is_limited(std::size_t store) const {
-    return device_.machine.memories[index(device_.stores[store].memory)].bytes.has_value();
+  [[nodiscard]] const RoutedStore& store_at(std::size_t store) const { return device_.stores()[store]; }
+  /// The memory of a store, as large as values may fill it.
+  [[nodiscard]] const Memory& memory_of(std::size_t store) const {
+    return device_.routes.direct.memories[index(store_at(store).memory)];
   }
+  [[nodiscard]] bool is_limited(std::size_t store) const { return memory_of(store).bytes.has_value(); }
 
   /// The operation that wrote the value which the tensor has before operation `before`.
   [[nodiscard]] std::uint32_t last_write(TensorId tensor, std::uint32_t before) const {
@@ -122,24 +128,30 @@ class StoredPlanWriter {
     std::vector<std::vector<std::size_t>> full(values_.size());  // the stores without a place for it
     // What finds no place in a store goes on to one that comes later in this order.
     std::vector<std::size_t> turns;
-    for (std::size_t s = 0; s < device_.stores.size(); ++s) turns.push_back(s);
+    for (std::size_t s = 0; s < device_.stores().size(); ++s) turns.push_back(s);
     std::ranges::stable_sort(turns, {}, [&](std::size_t s) { return is_limited(s) ? 0 : 1; });
     for (std::size_t turn = 0; turn < turns.size(); ++turn) {
       const std::size_t store = turns[turn];
-      if (!is_limited(store)) continue;
-      const Memory& memory = device_.machine.memories[index(device_.stores[store].memory)];
-      PackingProblem problem;
-      problem.slots = std::max<std::uint32_t>(steps_, 1);
-      problem.capacity = *memory.bytes;
-      problem.alignment = memory.alignment;
-      problem.max_allocation = memory.max_allocation;
-      std::vector<std::uint32_t> members;
+      const std::optional<Bytes> largest = largest_to_pass(device_.routes, device_.machine, store_at(store));
       const auto goes_on = [&](std::uint32_t v) -> bool {
         if (device_.in_host[index(values_[v].tensor)] || turn + 1 == turns.size()) return false;
         values_[v].store = turns[turn + 1];
         values_[v].offset = Bytes{0};
         return true;
       };
+      for (std::uint32_t v = 0; largest && v < values_.size(); ++v) {
+        const TensorId tensor = values_[v].tensor;
+        if (values_[v].store != store || device_.trace.tensors[index(tensor)].bytes <= *largest) continue;
+        if (!goes_on(v)) return no_room(tensor);
+      }
+      if (!is_limited(store)) continue;
+      const Memory& memory = memory_of(store);
+      PackingProblem problem;
+      problem.slots = std::max<std::uint32_t>(steps_, 1);
+      problem.capacity = *memory.bytes;
+      problem.alignment = memory.alignment;
+      problem.max_allocation = memory.max_allocation;
+      std::vector<std::uint32_t> members;
       for (std::uint32_t v = 0; v < values_.size(); ++v) {
         const StoredValue& value = values_[v];
         if (value.store != store) continue;
@@ -188,8 +200,29 @@ class StoredPlanWriter {
     return std::nullopt;
   }
 
+  /// Places on the way to far stores.
+  void find_passing(const PackingEffort& packing) {
+    if (std::ranges::none_of(device_.stores(), &RoutedStore::is_far)) return;
+    for (std::uint32_t step = 0; step < steps_; ++step) {
+      if (value_of_step_[step] == none) continue;
+      const StoredValue& value = values_[value_of_step_[step]];
+      const bool is_given = device_.trace.tensors[index(value.tensor)].kind == TensorKind::input;
+      const bool is_in = command(step).kind == swapmm::CommandKind::swap_in;
+      passing_of_step_[step] = static_cast<std::uint32_t>(copies_.size());
+      copies_.push_back({step, value.tensor, is_in, value.store, is_given});
+    }
+    passing_ = place_passing(device_, copies_, steps_, packing);
+    begins_at_.resize(steps_);
+    ends_at_.resize(steps_);
+    for (std::uint32_t c = 0; c < copies_.size(); ++c) {
+      if (passing_[c].offsets.empty()) continue;
+      if (copies_[c].is_in && passing_[c].first < copies_[c].step) begins_at_[passing_[c].first].push_back(c);
+      ends_at_[passing_[c].last].push_back(c);
+    }
+  }
+
   [[nodiscard]] Problem no_room(TensorId tensor) const {
-    return {"no memory that is linked to its device has room for tensor " + std::to_string(index(tensor)) + " of " +
+    return {"no memory that can be reached from its device has room for tensor " + std::to_string(index(tensor)) + " of " +
             std::to_string(device_.trace.tensors[index(tensor)].bytes.value) + " bytes"};
   }
 
@@ -203,7 +236,7 @@ class StoredPlanWriter {
     for (const StoredValue& value : values_) {
       const bool always = value.start == none;
       if (!always && value.start + value.length <= steps_) continue;  // not there between two iterations
-      const MemoryId memory = device_.stores[value.store].memory;
+      const MemoryId memory = store_at(value.store).memory;
       const bool valid = !always || clean[index(value.tensor)];
       if (memory == device_.machine.host) in_host[index(value.tensor)] = true;
       if (!is_limited(value.store) && valid == (memory == device_.machine.host)) continue;
@@ -224,6 +257,43 @@ class StoredPlanWriter {
   }
 
   void write_step(std::uint32_t step) {
+    write_command(step);
+    if (passing_.empty()) return;
+    for (const std::uint32_t c : begins_at_[step]) write_way(step, c, true);
+    for (const std::uint32_t c : ends_at_[step]) {
+      const RoutedStore& store = store_at(copies_[c].store);
+      const std::vector<LinkId>& way = copies_[c].is_in ? store.in : store.out;
+      for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+        const MemoryId memory = device_.machine.links[index(way[i])].to;
+        if (device_.routes.passing[index(memory)]) write_release(step, copies_[c].tensor, memory);
+      }
+    }
+  }
+
+  /// The copies between the store and the last memory before the device, or behind it.
+  void write_way(std::uint32_t step, std::uint32_t copy, bool is_in) {
+    const RoutedStore& store = store_at(copies_[copy].store);
+    const std::vector<LinkId>& way = is_in ? store.in : store.out;
+    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+      Command command;
+      command.kind = CommandKind::copy;
+      command.tensor = copies_[copy].tensor;
+      command.link = way[i];
+      const MemoryId passed = device_.machine.links[index(way[i])].to;
+      if (device_.routes.passing[index(passed)]) command.offset = passing_[copy].offsets[i];
+      add(order_.before[step], std::move(command));
+    }
+  }
+
+  void write_release(std::uint32_t step, TensorId tensor, MemoryId memory) {
+    Command release;
+    release.kind = CommandKind::release;
+    release.tensor = tensor;
+    release.memory = memory;
+    add(order_.before[step], std::move(release));
+  }
+
+  void write_command(std::uint32_t step) {
     const swapmm::Command& old = command(step);
     const std::uint32_t before = order_.before[step];
     Command command;
@@ -243,19 +313,17 @@ class StoredPlanWriter {
     }
     const bool out = old.kind == swapmm::CommandKind::swap_out;
     const StoredValue& value = values_[value_of_step_[step]];
-    const Store& store = device_.stores[value.store];
+    const RoutedStore& store = store_at(value.store);
+    const std::uint32_t passing = passing_of_step_[step];
+    // On its way in, a value may have come to the last memory before.
+    if (passing != none && (out || passing_[passing].first == step)) write_way(step, passing, !out);
     command.kind = CommandKind::copy;
-    command.link = out ? store.out : store.in;
+    command.link = out ? store.out.back() : store.in.back();
     if (!out) command.offset = old.offset;
     const bool has_place = is_limited(value.store) && value.start != none;
     if (out && has_place && step == value.start) command.offset = value.offset;
     add(before, std::move(command));
-    if (!has_place || step != (value.start + value.length - 1) % steps_) return;
-    Command release;
-    release.kind = CommandKind::release;
-    release.tensor = old.tensor;
-    release.memory = store.memory;
-    add(before, std::move(release));
+    if (has_place && step == (value.start + value.length - 1) % steps_) write_release(step, old.tensor, store.memory);
   }
 
   const DeviceCase& device_;
@@ -266,6 +334,11 @@ class StoredPlanWriter {
   std::vector<StoredValue> values_;
   std::vector<std::vector<std::uint32_t>> values_of_;  // of each tensor
   std::vector<std::uint32_t> value_of_step_;           // of each step that copies
+  std::vector<StoreCopy> copies_;                      // if there are far stores
+  std::vector<PassingPlaces> passing_;                 // of each of these
+  std::vector<std::uint32_t> passing_of_step_;         // of each step that copies: its position there
+  std::vector<std::vector<std::uint32_t>> begins_at_;  // of each step: copies that leave a far store early
+  std::vector<std::vector<std::uint32_t>> ends_at_;    // of each step: copies whose places on the way end
   SerialPlan result_;
 };
 

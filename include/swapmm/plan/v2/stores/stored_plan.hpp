@@ -10,7 +10,7 @@
 #include <swapmm/plan/packing.hpp>
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/v2/plan.hpp>
-#include <swapmm/plan/v2/spread/stores.hpp>
+#include <swapmm/plan/v2/stores/routes.hpp>
 
 namespace swapmm::v2::planning {
 
@@ -19,9 +19,11 @@ struct DeviceCase {
   const Trace& trace;
   const Machine& machine;
   MemoryId device{};
-  const std::vector<Store>& stores;  ///< fastest first
+  const StoreRoutes& routes;
   std::vector<bool> in_host;         ///< of each tensor: the host gives or reads it
-  std::size_t host_store = 0;        ///< position of the host in `stores`, if any tensor needs it
+  std::size_t host_store = 0;        ///< position of the host in its stores, if any tensor needs it
+
+  [[nodiscard]] const std::vector<RoutedStore>& stores() const { return routes.stores; }
 };
 
 /// The store that a value is to have: of a tensor, and the operation that wrote the value; none: no operation writes
@@ -30,7 +32,7 @@ using WantedStore = std::function<std::size_t(TensorId, std::optional<std::uint3
 
 /// The plan of version 1 for the device and one host, with each value in a store of its own choice. A value has a place
 /// from its copy to its last return; if no operation writes it, always. Values that find no place go to another store:
-/// the one that carries the most. All but `planner` and `predicted` is filled in. A Problem if all stores are full.
+/// the one that carries the most. Values of far stores pass the memories on the way, a few at a time. All but `planner` and `predicted` is filled in. A Problem if all stores are full.
 [[nodiscard]] Result<Plan> stored_plan(const DeviceCase& device, const swapmm::Plan& plan, const WantedStore& wanted,
                                        const PackingEffort& packing);
 

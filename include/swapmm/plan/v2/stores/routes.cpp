@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/stores/routes.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <swapmm/plan/v2/baselines/paths.hpp>
+#include <swapmm/plan/v2/relaxation/store_model.hpp>
+
+namespace swapmm::v2::planning {
+namespace {
+
+constexpr std::size_t most_routed = 64;
+
+/// Calls f(memory) for each memory between the ends of a way.
+template <class F>
+void for_each_passed(const Machine& machine, const std::vector<LinkId>& way, F&& f) {
+  for (std::size_t i = 0; i + 1 < way.size(); ++i) f(machine.links[index(way[i])].to);
+}
+
+/// The rate of the slowest link of a way.
+std::uint64_t rate_of(const Machine& machine, const std::vector<LinkId>& way) {
+  std::uint64_t rate = rate_alone(machine, machine.links[index(way.front())]);
+  for (const LinkId link : way) rate = std::min(rate, rate_alone(machine, machine.links[index(link)]));
+  return rate;
+}
+
+bool passes(const Machine& machine, const std::vector<LinkId>& way, MemoryId memory) {
+  bool found = false;
+  for_each_passed(machine, way, [&](MemoryId passed) { found = found || passed == memory; });
+  return found;
+}
+
+Bytes typical_size(const Trace& trace) {
+  Bytes sum;
+  for (const TraceTensor& tensor : trace.tensors) sum += tensor.bytes;
+  return Bytes{std::max<std::uint64_t>(1, sum.value / std::max<std::size_t>(1, trace.tensors.size()))};
+}
+
+/// The offset from which on a memory is free for values that pass; none: that would be too little.
+std::optional<Bytes> free_from(const Trace& trace, const Machine& machine, MemoryId id,
+                               const std::vector<bool>& in_host) {
+  const Memory& memory = machine.memories[index(id)];
+  std::uint64_t left = memory.bytes->value;
+  std::uint64_t largest = 0;
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    const std::uint64_t bytes = round_up(trace.tensors[t].bytes, memory.alignment).value;
+    largest = std::max(largest, bytes);
+    if (id == machine.host && in_host[t]) left -= std::min(left, bytes);
+  }
+  // Room for a few to pass at a time.
+  const std::uint64_t quarter = left / 4;
+  const std::uint64_t size = largest > quarter ? std::min(largest, left / 2) : std::min(4 * largest, quarter);
+  const std::uint64_t unit = memory.max_allocation ? memory.max_allocation->value : memory.alignment.value;
+  const std::uint64_t from = (memory.bytes->value - size) / unit * unit;
+  if (from == memory.bytes->value || from == 0) return std::nullopt;
+  return Bytes{from};
+}
+
+/// Fills in `direct` and `links`.
+void make_direct(const Machine& machine, MemoryId device, StoreRoutes& routes) {
+  const bool is_direct = std::ranges::none_of(routes.stores, &RoutedStore::is_far);
+  if (is_direct && has_only_stores(machine, device)) {
+    routes.direct = machine;
+    for (const RoutedStore& store : routes.stores) {
+      routes.links.push_back({store.memory, store.in.front(), store.out.front()});
+    }
+    return;
+  }
+  Machine& direct = routes.direct;
+  direct.name = machine.name;
+  direct.memories = machine.memories;
+  direct.engines = machine.engines;
+  direct.capacities = machine.capacities;
+  direct.host = machine.host;
+  for (std::size_t m = 0; m < direct.memories.size(); ++m) {
+    if (routes.passing[m]) direct.memories[m].bytes = routes.passing[m];
+  }
+  // What several ways use is a capacity that they share. Links of one engine count as one.
+  std::map<EngineId, std::pair<std::uint64_t, std::size_t>> used;  // the fastest of its links; the number of ways
+  const auto for_each_way = [&](auto&& f) {
+    for (const RoutedStore& store : routes.stores) {
+      f(store, true, store.in);
+      f(store, false, store.out);
+    }
+  };
+  for_each_way([&](const RoutedStore&, bool, const std::vector<LinkId>& way) {
+    for (const LinkId id : way) {
+      auto& [rate, ways] = used[engine_of(machine, id)];
+      rate = std::max(rate, machine.links[index(id)].bytes_per_second);
+      ++ways;
+    }
+  });
+  std::map<EngineId, CapacityId> shared;
+  for (const auto& [engine, use] : used) {
+    if (use.second < 2) continue;
+    shared[engine] = id_at<CapacityId>(direct.capacities.size());
+    direct.capacities.push_back({"way " + std::to_string(index(engine)), std::max(use.first, std::uint64_t{use.second})});
+  }
+  for_each_way([&](const RoutedStore& store, bool is_in, const std::vector<LinkId>& way) {
+    Link link;
+    link.name = (is_in ? "from " : "to ") + machine.memories[index(store.memory)].name;
+    link.from = is_in ? store.memory : device;
+    link.to = is_in ? device : store.memory;
+    link.bytes_per_second = rate_of(machine, way);
+    for (const LinkId id : way) {
+      const Link& passed = machine.links[index(id)];
+      link.latency += passed.latency;
+      link.capacities.insert(link.capacities.end(), passed.capacities.begin(), passed.capacities.end());
+      const auto at = shared.find(engine_of(machine, id));
+      if (at != shared.end()) link.capacities.push_back(at->second);
+    }
+    std::ranges::sort(link.capacities);
+    link.capacities.erase(std::unique(link.capacities.begin(), link.capacities.end()), link.capacities.end());
+    if (is_in) {
+      routes.links.push_back({store.memory, id_at<LinkId>(direct.links.size()), LinkId{}});
+    } else {
+      routes.links.back().out = id_at<LinkId>(direct.links.size());
+    }
+    direct.links.push_back(std::move(link));
+  });
+}
+
+}  // namespace
+
+StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId device,
+                        const std::vector<bool>& in_host) {
+  StoreRoutes routes;
+  std::vector<bool> known(machine.memories.size(), false);
+  known[index(device)] = true;
+  const auto add = [&](RoutedStore store) {
+    known[index(store.memory)] = true;
+    if (routes.stores.size() < most_routed) routes.stores.push_back(std::move(store));
+  };
+  const std::vector<std::vector<Store>> linked = find_stores(machine, {device});
+  for (const Store& store : linked.front()) add({store.memory, {store.in}, {store.out}});
+  const Paths paths(machine, typical_size(trace));
+  routes.passing.assign(machine.memories.size(), std::nullopt);
+  for (std::size_t m = 0; m < machine.memories.size(); ++m) {
+    const auto memory = id_at<MemoryId>(m);
+    if (known[m] || !paths.reach(memory, device) || !paths.reach(device, memory)) continue;
+    RoutedStore store{memory, paths.links(memory, device), paths.links(device, memory)};
+    bool is_useful = true;
+    std::vector<std::pair<MemoryId, Bytes>> free;
+    for (const auto* way : {&store.in, &store.out}) {
+      for_each_passed(machine, *way, [&](MemoryId passed) {
+        // What is behind a memory without limit is not needed.
+        const bool is_limited = machine.memories[index(passed)].bytes.has_value();
+        const auto from = is_limited ? free_from(trace, machine, passed, in_host) : std::nullopt;
+        is_useful = is_useful && (from || (!is_limited && memory == machine.host));
+        if (from) free.emplace_back(passed, *from);
+      });
+    }
+    if (!is_useful) continue;
+    for (const auto& [passed, from] : free) routes.passing[index(passed)] = from;
+    add(std::move(store));
+  }
+  std::ranges::stable_sort(routes.stores, std::greater{},
+                           [&](const RoutedStore& store) { return rate_of(machine, store.in); });
+  make_direct(machine, device, routes);
+  return routes;
+}
+
+std::optional<Bytes> largest_to_pass(const StoreRoutes& routes, const Machine& machine, const RoutedStore& store) {
+  std::optional<Bytes> least;
+  for (const auto* way : {&store.in, &store.out}) {
+    for_each_passed(machine, *way, [&](MemoryId passed) {
+      const Memory& memory = machine.memories[index(passed)];
+      const std::optional<Bytes>& from = routes.passing[index(passed)];
+      if (!from) return;
+      Bytes size{memory.bytes->value - from->value};
+      if (memory.max_allocation) size = std::min(size, *memory.max_allocation);
+      least = least ? std::min(*least, size) : size;
+    });
+  }
+  return least;
+}
+
+}  // namespace swapmm::v2::planning
