@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -75,6 +76,56 @@ TEST_CASE(
   CHECK(2 * searched_for > planned);
   CHECK(faster_than_belady > 0);
   CHECK(faster_than_spread > 0);
+}
+
+TEST_CASE("best uses stores that are behind others: its plans are valid, and no slower than those of belady") {
+  const Seeds seeds = test::seeds(effort(300, 10));
+  int planned = 0;
+  int searched_for = 0;
+  int passes = 0;
+  int faster_than_belady = 0;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const general::StoreCase one = general::far_store_case(random, 12);
+    if (swapmm::v2::to_version_1(one.machine)) continue;
+    const auto plan = swapmm::v2::make_plan("best", one.trace, one.machine);
+    const auto belady = swapmm::v2::make_plan("belady", one.trace, one.machine);
+    const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, std::chrono::nanoseconds{0});
+    if (!searched) {
+      CAPTURE(searched.problem().message);
+      CHECK(searched.problem().message.find("mistake") == std::string::npos);
+    } else {
+      ++searched_for;
+      REQUIRE(plan);
+      CHECK(plan->predicted.iteration <= searched->predicted.iteration);
+      const bool is_far = std::ranges::any_of(searched->commands, [&](const swapmm::v2::Command& command) {
+        if (command.kind != swapmm::v2::CommandKind::copy) return false;
+        const swapmm::v2::Link& link = one.machine.links[index(command.link)];
+        return link.from != swapmm::v2::MemoryId{0} && link.to != swapmm::v2::MemoryId{0};
+      });
+      if (is_far) ++passes;
+    }
+    if (!plan) {
+      CHECK(plan.problem().message.find("mistake") == std::string::npos);
+      CHECK(!belady);
+      continue;
+    }
+    ++planned;
+    const auto violations = swapmm::v2::validate(one.trace, *plan);
+    if (!violations.empty()) CAPTURE(violations.front().message);
+    CHECK(violations.empty());
+    CHECK(plan->predicted.lower_bound <= plan->predicted.iteration);
+    if (belady) {
+      CHECK(plan->predicted.iteration <= belady->predicted.iteration);
+      if (plan->predicted.iteration < belady->predicted.iteration) ++faster_than_belady;
+    }
+  }
+  if (seeds.count < 30) return;
+  CHECK(planned > 0);
+  CHECK(10 * searched_for > 9 * planned);
+  CHECK(3 * passes > planned);
+  CHECK(2 * faster_than_belady > planned);
 }
 
 TEST_CASE("best for several stores gives the same plan for the same input, and ends when it is told to") {

@@ -78,4 +78,31 @@ StoreCase store_case(std::mt19937_64& random, std::size_t most_operations) {
   return made;
 }
 
+StoreCase far_store_case(std::mt19937_64& random, std::size_t most_operations) {
+  StoreCase made = store_case(random, most_operations);
+  v2::Machine& machine = made.machine;
+  const auto find = [&](const char* name) -> std::optional<v2::MemoryId> {
+    const auto at = std::ranges::find(machine.memories, name, &v2::Memory::name);
+    if (at == machine.memories.end()) return std::nullopt;
+    return id_at<v2::MemoryId>(static_cast<std::size_t>(at - machine.memories.begin()));
+  };
+  std::uint64_t largest = 0;
+  for (const TraceTensor& tensor : made.trace.tensors) largest = std::max(largest, tensor.bytes.value + 8);
+  // The links of `memory` go to `before` in place of the device.
+  const auto put_behind = [&](v2::MemoryId memory, v2::MemoryId before) {
+    for (v2::Link& link : machine.links) {
+      if (link.to == memory && link.from == v2::MemoryId{0}) link.from = before;
+      if (link.from == memory && link.to == v2::MemoryId{0}) link.to = before;
+    }
+    std::optional<Bytes>& bytes = machine.memories[index(before)].bytes;
+    if (bytes) bytes = Bytes{bytes->value + (2 + below_or_equal(random, 6)) * largest};
+  };
+  const auto near = find("near");
+  const auto disk = find("disk");
+  const bool host_is_far = near && chance(random, 0.3);
+  if (host_is_far) put_behind(machine.host, *near);
+  if (disk) put_behind(*disk, near && chance(random, 0.4) ? *near : machine.host);
+  return made;
+}
+
 }  // namespace swapmm::test::general

@@ -19,4 +19,8 @@ struct StoreCase {
 
 [[nodiscard]] StoreCase store_case(std::mt19937_64& random, std::size_t most_operations);
 
+/// The same, but some memories are reached through others: a disk is behind the host or behind the near memory, and
+/// sometimes the host is behind the near memory. Those that values pass have room for that.
+[[nodiscard]] StoreCase far_store_case(std::mt19937_64& random, std::size_t most_operations);
+
 }  // namespace swapmm::test::general

@@ -25,6 +25,8 @@ struct LinkedStores {
   std::vector<std::optional<std::uint8_t>> fixed;
   /// Of each absence of the ledger, then store: how much of the tensor should be there, 0 to 1. Empty: not known.
   std::vector<std::vector<double>> wished;
+  /// Decisions to begin with. Of each absence: the store where it is away; none: it stays.
+  std::vector<std::vector<std::optional<std::uint8_t>>> rounded;
 };
 
 }  // namespace swapmm::planning

@@ -139,7 +139,10 @@ bool AwaySearch::round_relaxed() {
     offer_after(rounding_.passes);
     if (timing_.has_stores()) try_late_leaving();
   }
-  if (timing_.has_stores()) try_single_stores();
+  if (timing_.has_stores()) {
+    try_rounded();
+    try_single_stores();
+  }
   return !best_.away.empty();
 }
 

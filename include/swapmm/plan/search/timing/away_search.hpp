@@ -74,6 +74,7 @@ class AwaySearch {
   [[nodiscard]] bool wishes_for_stores() const;
   void round_to_stores(double threshold);
   void try_late_leaving();
+  void try_rounded();
   void try_single_stores();
   void share_stores();
   [[nodiscard]] bool change_some();

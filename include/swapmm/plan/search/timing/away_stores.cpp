@@ -142,6 +142,21 @@ void AwaySearch::try_late_leaving() {
   timing_.set_lateness(0);
 }
 
+/// Begins with decisions for whole values that were rounded together.
+void AwaySearch::try_rounded() {
+  const auto last = static_cast<std::uint8_t>(timing_.stores() - 1);
+  for (const auto& decisions : timing_.ledger().stores->rounded) {
+    for (const std::uint32_t k : movable_) timing_.set_store(k, last);
+    for (const std::uint32_t a : free_) {
+      timing_.set_away(a, decisions[a].has_value());
+      if (decisions[a] && !timing_.is_fixed(timing_.kept_of(a))) timing_.set_store(timing_.kept_of(a), *decisions[a]);
+    }
+    if (!make_room(0) || !fit_stores()) continue;
+    timing_.guess(relaxed_.time);
+    offer_after(rounding_.passes);
+  }
+}
+
 /// Tries each store alone, if it is large enough.
 void AwaySearch::try_single_stores() {
   if (movable_.empty()) return;

@@ -92,8 +92,35 @@ class OnDemand {
     return stores;
   }
 
+  /// Of each memory: bytes that homes leave free, because values pass it on their way to another one.
+  [[nodiscard]] std::vector<Bytes> room_to_pass() const {
+    Bytes largest;
+    for (const TraceTensor& tensor : trace_.tensors) largest = std::max(largest, tensor.bytes);
+    std::vector<Bytes> room(machine_.memories.size());
+    for (std::size_t d = 0; d < machine_.memories.size(); ++d) {
+      const auto device = id_at<MemoryId>(d);
+      if (!engines_.computes(device)) continue;
+      for (const MemoryId store : stores_near(device)) {
+        const std::vector<LinkId> way = paths_.links(device, store);
+        for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+          const MemoryId passed = machine_.links[index(way[i])].to;
+          if (engines_.computes(passed) || now_.unlimited(passed)) continue;
+          // One value on its way out, and one on its way in.
+          room[index(passed)] = std::min(largest + largest, Bytes{machine_.memories[index(passed)].bytes->value / 2});
+        }
+      }
+    }
+    return room;
+  }
+
   // Large tensors first, because what does not fit near the devices is then small.
   void choose_homes() {
+    std::vector<Bytes> free(machine_.memories.size());  // of each memory, beyond what values need to pass
+    const std::vector<Bytes> room = room_to_pass();
+    for (std::size_t m = 0; m < free.size(); ++m) {
+      const std::optional<Bytes>& bytes = machine_.memories[m].bytes;
+      if (bytes) free[m] = *bytes - room[m];
+    }
     std::vector<bool> read_by_host(trace_.tensors.size(), false);
     for (const HostRead& read : trace_.host_reads) read_by_host[index(read.tensor)] = true;
     std::vector<TensorId> order;
@@ -110,9 +137,11 @@ class OnDemand {
       for (const MemoryId store : stores) {
         std::optional<Bytes> offset;
         if (!now_.unlimited(store)) {
+          if (!of_host(tensor) && size(tensor) > free[index(store)]) continue;
           offset = now_.hole(tensor, store);
           if (!offset) continue;
           now_.take(tensor, store, *offset);
+          free[index(store)] -= std::min(free[index(store)], size(tensor));
         }
         homes_[index(tensor)] = store;
         if (trace_.tensors[index(tensor)].kind != TensorKind::transient) now_.add_current(tensor, store);

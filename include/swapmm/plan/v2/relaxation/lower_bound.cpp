@@ -32,6 +32,8 @@ std::chrono::nanoseconds roundings(const planning::CutLinks& links, const Trace&
 /// The memory of an engine, and this memory with others that have a limit, those with the fastest links to it first:
 /// all of them, and at most two sets in between. What is in one of several memories needs no copy from the others, so
 /// each set gives a bound.
+///
+/// Sets with the host have what it gives and reads: see without_host_values().
 std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId memory) {
   std::vector<std::uint64_t> rates(machine.memories.size(), 0);
   for (const Link& link : machine.links) {
@@ -42,18 +44,49 @@ std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId 
   std::vector<MemoryId> others;
   for (std::size_t m = 0; m < machine.memories.size(); ++m) {
     const auto other = id_at<MemoryId>(m);
-    if (other != memory && other != machine.host && machine.memories[m].bytes) others.push_back(other);
+    if (other != memory && machine.memories[m].bytes) others.push_back(other);
   }
   std::ranges::stable_sort(others, [&](MemoryId a, MemoryId b) { return rates[index(a)] > rates[index(b)]; });
   std::vector<std::vector<MemoryId>> sets{{memory}};
   std::vector<MemoryId> set{memory};
   for (std::size_t i = 0; i < others.size(); ++i) {
     set.push_back(others[i]);
+    if (set.size() == machine.memories.size()) break;  // nothing is left to copy to
     const bool is_last = i + 1 == others.size();
     const bool next_is_slower = !is_last && rates[index(others[i + 1])] < rates[index(others[i])];
     if (is_last || (next_is_slower && sets.size() < 3)) sets.push_back(set);
   }
   return sets;
+}
+
+/// The trace without the tensors that the host gives or reads. Whatever is right for all tensors leaves enough room and
+/// time for the others.
+Trace without_host_values(const Trace& trace) {
+  std::vector<bool> is_left_out(trace.tensors.size(), false);
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    is_left_out[t] = trace.tensors[t].kind == TensorKind::input;
+  }
+  for (const HostRead& read : trace.host_reads) is_left_out[index(read.tensor)] = true;
+  Trace kept;
+  kept.name = trace.name;
+  std::vector<TensorId> ids(trace.tensors.size());
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (is_left_out[t]) continue;
+    ids[t] = id_at<TensorId>(kept.tensors.size());
+    kept.tensors.push_back(trace.tensors[t]);
+  }
+  const auto keep = [&](const std::vector<TensorId>& list) {
+    std::vector<TensorId> left;
+    for (const TensorId tensor : list) {
+      if (!is_left_out[index(tensor)]) left.push_back(ids[index(tensor)]);
+    }
+    return left;
+  };
+  for (const TraceOperation& operation : trace.operations) {
+    kept.operations.push_back(
+        {operation.name, operation.duration, keep(operation.reads), keep(operation.writes), keep(operation.updates)});
+  }
+  return kept;
 }
 
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
@@ -104,13 +137,17 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
     if (memory == machine.host) continue;
     const Trace part = planning::part_on_engine(trace, machine, engine);
     if (!check_trace(part)) continue;
+    const Trace without_host = without_host_values(part);
     for (const std::vector<MemoryId>& device : device_sets(machine, memory)) {
       auto merged = planning::merged_host(machine, device);
       if (!merged) continue;
       // Pieces may leave less than a multiple of the alignment unused.
       merged->alignment = Bytes{1};
       if (!swapmm::check_machine(*merged)) continue;
-      const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(part, *merged, effort);
+      const bool has_host = std::ranges::find(device, machine.host) != device.end();
+      const Trace& problem = has_host ? without_host : part;
+      if (!check_trace(problem)) continue;
+      const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(problem, *merged, effort);
       if (!copies) return copies.problem();
       bound = std::max(bound, *copies - roundings(planning::links_across(machine, device), part));
       if (device.size() == 1 && compute.size() == 1) {

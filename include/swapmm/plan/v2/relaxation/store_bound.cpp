@@ -68,6 +68,12 @@ class Relaxation {
       const double share = duration[g] > 0 ? model_.swaps.duration[i] / duration[g] : 1.0 / groups.members[g];
       relaxed.time[i] += share * solution_.stall[g];
     }
+    for (std::size_t i = 0; is_of_master_ && i < effort_.roundings; ++i) {
+      const RoundedChoices choices = master_->round(solution_, i);
+      std::vector<std::optional<std::size_t>>& rounded = relaxed.rounded.emplace_back(ledger.absences.size());
+      for (std::size_t w = 0; w < choices.clean.size(); ++w) rounded[model_.swaps.clean[w].absence] = choices.clean[w];
+      for (std::size_t w = 0; w < choices.dirty.size(); ++w) rounded[model_.swaps.dirty[w].absence] = choices.dirty[w];
+    }
     for (Vector& away : relaxed.away) {
       for (double& share : away) share = std::clamp(share, 0.0, 1.0);
     }
@@ -76,6 +82,7 @@ class Relaxation {
 
  private:
   void use_groups(std::uint32_t groups, bool stalls_apart) {
+    is_of_master_ = false;
     for (std::uint32_t count = std::min(model_.swaps.operations, groups);; count = count * 3 / 4) {
       groups_ = make_groups(model_, count);
       master_.emplace(model_, groups_, stalls_apart);
@@ -85,6 +92,7 @@ class Relaxation {
 
   void solve(double tolerance) {
     solution_ = master_->solve(tolerance);
+    is_of_master_ = true;
     groups_of_solution_ = groups_;
   }
 
@@ -146,6 +154,7 @@ class Relaxation {
   double best_ = 0;
   StorePrices best_prices_;
   MasterSolution solution_;
+  bool is_of_master_ = false;  // and not of the one before
   OperationGroups groups_of_solution_;
   std::vector<std::vector<StoreChoice>> known_;  // for finer groups
 };

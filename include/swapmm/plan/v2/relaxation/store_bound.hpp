@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <swapmm/plan/v2/relaxation/store_model.hpp>
@@ -20,6 +21,7 @@ struct StoreBoundEffort {
   std::size_t vain_rounds = 4;    ///< ends when so many, one after another, gain less than a third of that ...
   double work = 2e7;              ///< groups are made larger until a step takes no more products
   double near = 0.02;             ///< ... and no prices give more than this fraction
+  std::size_t roundings = 0;      ///< so many sets of decisions for whole values
   double known = 0;               ///< nanoseconds: a bound that is known; no prices are looked for to show it
 };
 
@@ -29,6 +31,9 @@ struct RelaxedStores {
   std::vector<double> time;  ///< per operation: nanoseconds until the next one starts
   /// Per absence of the ledger, then store of the model: how much of it is away there, 0 to 1.
   std::vector<std::vector<double>> away;
+  /// If wanted: decisions for whole values that are about as good. Per absence of the ledger: the store where it is
+  /// away; none: it stays.
+  std::vector<std::vector<std::optional<std::size_t>>> rounded;
 };
 
 /// Solves the program of docs/planning.md for several stores by column generation: the prices of the best mixture of

@@ -191,6 +191,12 @@ std::size_t StoreMaster::add(std::span<const StoreChoice> choices) {
   return added;
 }
 
+std::pair<bool, std::size_t> StoreMaster::window_of(std::size_t value, const StoreAbsence& absence) const {
+  const std::size_t clean = model_.clean.size();
+  if (value < clean) return {true, model_.clean[value].windows[absence.window]};
+  return {false, std::size_t{model_.swaps.values[value - clean].first_window} + absence.window};
+}
+
 StorePrices StoreMaster::no_prices() const {
   const std::uint32_t parts = model_.swaps.parts();
   return {std::vector<double>(parts), std::vector<std::vector<double>>(model_.rates.size(), std::vector<double>(parts)),
@@ -360,19 +366,20 @@ MasterSolution StoreMaster::solve(double tolerance) const {
   for (const std::size_t unknown : missing) solution.time += missing_price * time_ * std::max(0.0, found.x[unknown]);
   solution.clean.assign(model_.swaps.clean.size(), std::vector<double>(model_.stores.size()));
   solution.dirty.assign(model_.swaps.dirty.size(), std::vector<double>(model_.stores.size()));
-  std::vector<std::size_t> first_unknown;  // per block
-  std::size_t unknowns = 0;
-  for (const Block& block : blocks_) first_unknown.push_back(std::exchange(unknowns, unknowns + block.columns.size()));
+  std::size_t unknown = 0;
+  for (const Block& block : blocks_) {
+    std::vector<double>& shares = solution.shares.emplace_back();
+    for (std::size_t c = 0; c < block.columns.size(); ++c) {
+      shares.push_back(std::max(0.0, found.x[unknown++]) / (block.bytes * byte_));
+    }
+  }
   for (std::size_t v = 0; v < block_of_.size(); ++v) {
     if (block_of_[v] == SparseProgram::no_block) continue;
     const Block& block = blocks_[block_of_[v]];
-    const bool is_clean = v < model_.clean.size();
     for (std::size_t c = 0; c < block.columns.size(); ++c) {
-      const double part = found.x[first_unknown[block_of_[v]] + c] / (block.bytes * byte_);
+      const double part = solution.shares[block_of_[v]][c];
       for (const StoreAbsence& absence : block.columns[c].absences) {
-        const std::size_t window =
-            is_clean ? model_.clean[v].windows[absence.window]
-                     : std::size_t{model_.swaps.values[v - model_.clean.size()].first_window} + absence.window;
+        const auto [is_clean, window] = window_of(v, absence);
         (is_clean ? solution.clean : solution.dirty)[window][absence.store] += part;
       }
     }

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <swapmm/plan/v2/relaxation/solver/sparse_program.hpp>
@@ -33,6 +35,13 @@ struct MasterSolution {
   /// overlap).
   std::vector<std::vector<double>> clean;
   std::vector<std::vector<double>> dirty;
+  std::vector<std::vector<double>> shares;  ///< of values that mix as one, then of what they are known to do; add up to 1
+};
+
+/// One choice for each value. Per clean window, then per dirty window: the store where it is away; none: it stays.
+struct RoundedChoices {
+  std::vector<std::optional<std::size_t>> clean;
+  std::vector<std::optional<std::size_t>> dirty;
 };
 
 /// The program of docs/planning.md for several stores, in which each value mixes the choices that are known of it (a
@@ -52,6 +61,9 @@ class StoreMaster {
   std::size_t add(std::span<const StoreChoice> choices);
   /// Solves the program of what is known.
   [[nodiscard]] MasterSolution solve(double tolerance) const;
+  /// Lets each value do one thing, so that all together need about the same room, space and copies as the mixture: one
+  /// value after another, the large ones first, does what is nearest to that with those before. `seed` varies the order.
+  [[nodiscard]] RoundedChoices round(const MasterSolution& solution, std::uint64_t seed) const;
   /// The same prices everywhere: `room` for a byte at all crowded operations together, counted in copies of a byte on
   /// the slowest link.
   [[nodiscard]] StorePrices uniform(double room) const;
@@ -80,6 +92,8 @@ class StoreMaster {
   }
   [[nodiscard]] std::vector<std::uint32_t> times_away(std::size_t value) const;
   [[nodiscard]] Column column_of(const StoreChoice& choice) const;
+  /// Whether the value has clean windows, and the position of an absence's among all clean or dirty ones.
+  [[nodiscard]] std::pair<bool, std::size_t> window_of(std::size_t value, const StoreAbsence& absence) const;
   [[nodiscard]] StorePrices no_prices() const;
   void set_start(SparseProgram& program) const;
   [[nodiscard]] std::vector<std::uint32_t> next_rows() const;

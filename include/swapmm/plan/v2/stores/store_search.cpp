@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -161,6 +162,7 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   effort.least_gap = 3e-3;
   effort.vain_rounds = 2;
   effort.near = 0.05;
+  effort.roundings = 12; if (getenv("RG")) { effort.groups = atoi(getenv("RG")); effort.work=1e9;}
   effort.known = static_cast<double>(lower_bound.count());
   const RelaxedStores found =
       relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
@@ -181,6 +183,12 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
       if (rank[s] < wished.size()) wished[rank[s]] = away[s];
     }
     relaxed.away.push_back(std::min(sum, 1.0));
+  }
+  for (const auto& decisions : found.rounded) {
+    auto& rounded = store_case.stores.rounded.emplace_back(decisions.size());
+    for (std::size_t a = 0; a < decisions.size(); ++a) {
+      if (decisions[a] && rank[*decisions[a]] < device.stores().size()) rounded[a] = static_cast<std::uint8_t>(rank[*decisions[a]]);
+    }
   }
 }
 
