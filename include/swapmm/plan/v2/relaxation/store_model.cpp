@@ -8,7 +8,7 @@
 namespace swapmm::v2::planning {
 namespace {
 
-constexpr std::size_t most_stores = 3;
+constexpr std::size_t most_stores = 8;
 
 std::vector<MemoryId> linked_memories(const Machine& machine, MemoryId device) {
   std::vector<MemoryId> linked;

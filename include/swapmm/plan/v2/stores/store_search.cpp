@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -162,7 +161,7 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   effort.least_gap = 3e-3;
   effort.vain_rounds = 2;
   effort.near = 0.05;
-  effort.roundings = 12; if (getenv("RG")) { effort.groups = atoi(getenv("RG")); effort.work=1e9;}
+  effort.roundings = 12;
   effort.known = static_cast<double>(lower_bound.count());
   const RelaxedStores found =
       relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
