@@ -133,7 +133,7 @@ swapmm_files(include/swapmm/plan/v2/joint
 swapmm_files(include/swapmm/plan/v2/planners
   SOURCES planners)
 swapmm_files(include/swapmm/plan/v2/relaxation
-  HEADERS merged_host shared_bound store_bound store_master store_model store_prices
+  HEADERS lower_bound merged_host shared_bound store_bound store_master store_model store_prices
   SOURCES lower_bound merged_host shared_bound store_bound store_master store_model store_prices store_prices_written
           store_rounding)
 swapmm_files(include/swapmm/plan/v2/relaxation/solver

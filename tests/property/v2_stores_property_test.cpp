@@ -21,6 +21,12 @@
 using namespace swapmm;
 using namespace swapmm::test;
 
+namespace {
+
+std::chrono::nanoseconds no_bound() { return std::chrono::nanoseconds{0}; }
+
+}  // namespace
+
 TEST_CASE(
     "best chooses stores: its plans are valid, no slower than those of belady and of spread, and the bound holds") {
   const Seeds seeds = test::seeds(effort(300, 10));
@@ -42,7 +48,7 @@ TEST_CASE(
       continue;
     }
     ++planned;
-    const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, std::chrono::nanoseconds{0});
+    const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, no_bound);
     if (searched) {
       ++searched_for;
       CHECK(plan->predicted.iteration <= searched->predicted.iteration);
@@ -91,7 +97,7 @@ TEST_CASE("best uses stores that are behind others: its plans are valid, and no 
     if (swapmm::v2::to_version_1(one.machine)) continue;
     const auto plan = swapmm::v2::make_plan("best", one.trace, one.machine);
     const auto belady = swapmm::v2::make_plan("belady", one.trace, one.machine);
-    const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, std::chrono::nanoseconds{0});
+    const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, no_bound);
     if (!searched) {
       CAPTURE(searched.problem().message);
       CHECK(searched.problem().message.find("mistake") == std::string::npos);

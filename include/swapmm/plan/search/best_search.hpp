@@ -66,6 +66,8 @@ class BestSearch {
   }
 
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
+  /// A bound that was found elsewhere.
+  void know_bound(std::chrono::nanoseconds bound) { relaxed_.lower_bound = std::max(relaxed_.lower_bound, bound); }
   /// Plans up to this time count as equal to the bound: the difference is not worth a search.
   [[nodiscard]] std::chrono::nanoseconds near_bound() const {
     return options_.near_bound > 0 ? lower_bound() + lower_bound() / options_.near_bound : lower_bound();

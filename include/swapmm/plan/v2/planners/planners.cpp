@@ -2,6 +2,9 @@
 #include <swapmm/plan/v2/planners.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,6 +13,7 @@
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/joint/joint_search.hpp>
+#include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/stores/store_search.hpp>
@@ -162,17 +166,24 @@ Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const M
   return plan;
 }
 
-/// The fastest of what all planners find that take such a machine.
+/// The lower bound, which is computed when it is first asked for.
+using LazyBound = std::function<std::chrono::nanoseconds()>;
+
+/// The fastest of what all planners find that take such a machine. `bound` is asked for when it is needed: it may take
+/// as long as a first good plan.
 Result<Plan> plan_best(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                       std::chrono::nanoseconds lower_bound) {
+                       const LazyBound& bound) {
   Result<Plan> best = plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
   const auto offer = [&](Result<Plan> plan) {
     if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
   };
-  const auto is_optimal = [&] { return best && best->predicted.iteration <= lower_bound; };
-  if (is_optimal()) return best;
-  Result<Plan> found = planning::search_stores(trace, machine, options, lower_bound);
-  if (!found) found = planning::search_jointly(trace, machine, options, lower_bound);
+  if (best && best->predicted.iteration == best->predicted.compute) return best;
+  const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(); };
+  Result<Plan> found = planning::search_stores(trace, machine, options, bound);
+  if (!found) {
+    if (is_optimal()) return best;
+    found = planning::search_jointly(trace, machine, options, bound());
+  }
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
   // What searches takes all the time that it is given.
@@ -182,10 +193,10 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
 
 /// All but the bound.
 Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const Machine& machine,
-                           const PlanningOptions& options, std::chrono::nanoseconds lower_bound) {
+                           const PlanningOptions& options, const LazyBound& bound) {
   if (planner == "on-demand") return plan_on_demand(planning::Victim::least_recently_used, trace, machine);
   if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
-  if (planner == "best") return plan_best(trace, machine, options, lower_bound);
+  if (planner == "best") return plan_best(trace, machine, options, bound);
   Result<Plan> plan = planning::spread(planner, trace, machine, options);
   if (plan) return plan;
   const std::string reason = changes_input_that_host_reads(trace)
@@ -227,12 +238,24 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   if (std::ranges::count(swapmm::planners(), planner, &NamedPlanner::name) == 0) {
     return swapmm::make_plan(planner, trace, {}, options).problem();  // it tells the names
   }
-  const Result<std::chrono::nanoseconds> bound = lower_bound(trace, machine);
-  if (!bound) return bound.problem();
-  Result<Plan> plan = plan_for_many(planner, trace, machine, options, *bound);
+  const auto begin = std::chrono::steady_clock::now();
+  std::optional<Result<std::chrono::nanoseconds>> known;
+  const LazyBound bound = [&] {
+    if (known) return *known ? **known : std::chrono::nanoseconds{0};
+    // When the time for planning is over, the bound may take as long as planning has taken.
+    const auto now = std::chrono::steady_clock::now();
+    const auto end = now + (now - begin);
+    const auto go_on = [&] {
+      return !options.go_on || options.go_on(PlanningProgress{}) || std::chrono::steady_clock::now() < end;
+    };
+    known = planning::lower_bound_while(trace, machine, {}, go_on);
+    return *known ? **known : std::chrono::nanoseconds{0};
+  };
+  Result<Plan> plan = plan_for_many(planner, trace, machine, options, bound);
   if (!plan) return plan;
   plan->planner = planner;
-  plan->predicted.lower_bound = *bound;
+  plan->predicted.lower_bound = bound();
+  if (!*known) return known->problem();
   return plan;
 }
 

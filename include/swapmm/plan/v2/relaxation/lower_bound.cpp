@@ -6,6 +6,7 @@
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/planners.hpp>
+#include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/relaxation/shared_bound.hpp>
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
@@ -98,7 +99,7 @@ Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machin
 
 /// The bound that knows how much each memory holds; 0 if it does not hold for the machine.
 std::chrono::nanoseconds bound_for_stores(const Trace& part, const Machine& machine, MemoryId memory,
-                                          const swapmm::Machine& merged) {
+                                          const swapmm::Machine& merged, const std::function<bool()>& go_on) {
   // One store without limit is what the merged host is.
   if (to_version_1(machine) || !planning::has_only_stores(machine, memory)) return std::chrono::nanoseconds{0};
   const auto problem = swapmm::planning::make_planning_case(part, merged);
@@ -106,7 +107,7 @@ std::chrono::nanoseconds bound_for_stores(const Trace& part, const Machine& mach
   const swapmm::planning::OverlapLedger ledger(*problem);
   const planning::StoreModel model = planning::make_store_model(machine, memory, *problem, ledger);
   if (!swapmm::planning::relaxation::needs_copies(model.swaps)) return std::chrono::nanoseconds{0};
-  const double bound = planning::relax_stores(model, ledger, {}).lower_bound;
+  const double bound = planning::relax_stores(model, ledger, {}, go_on).lower_bound;
   constexpr double largest = 0x1p61;
   if (!(bound > 0 && bound < largest)) return std::chrono::nanoseconds{0};
   return std::chrono::nanoseconds{static_cast<std::int64_t>(bound)};
@@ -115,6 +116,12 @@ std::chrono::nanoseconds bound_for_stores(const Trace& part, const Machine& mach
 }  // namespace
 
 Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
+  return planning::lower_bound_while(trace, machine, effort, [] { return true; });
+}
+
+Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace, const Machine& machine,
+                                                             const BoundEffort& effort,
+                                                             const std::function<bool()>& go_on) {
   if (const std::string* name = detail::missing_engine(trace, machine)) {
     return Problem{"the machine has no engine " + *name + " with a memory, which operations name"};
   }
@@ -139,6 +146,7 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
     if (!check_trace(part)) continue;
     const Trace without_host = without_host_values(part);
     for (const std::vector<MemoryId>& device : device_sets(machine, memory)) {
+      if (device.size() > 1 && !go_on()) break;
       auto merged = planning::merged_host(machine, device);
       if (!merged) continue;
       // Pieces may leave less than a multiple of the alignment unused.
@@ -151,10 +159,11 @@ Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& 
       if (!copies) return copies.problem();
       bound = std::max(bound, *copies - roundings(planning::links_across(machine, device), part));
       if (device.size() == 1 && compute.size() == 1) {
-        bound = std::max(bound, bound_for_stores(part, machine, memory, *merged));
+        bound = std::max(bound, bound_for_stores(part, machine, memory, *merged, go_on));
       }
     }
   }
+  if (!go_on()) return bound;
   const Result<std::chrono::nanoseconds> shared = planning::shared_bound(trace, machine, effort);
   if (!shared) return shared.problem();
   return std::max(bound, *shared);

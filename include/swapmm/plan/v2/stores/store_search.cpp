@@ -145,7 +145,7 @@ v1::LinkedStores linked_stores(const DeviceCase& device) {
 
 /// What the search starts from: the relaxed problem with these stores, or with one host if that does not hold here.
 void relax(const DeviceCase& device, const v1::PlanningCase& planning, const PlanningOptions& options,
-           std::chrono::nanoseconds lower_bound, v1::StoreCase& store_case) {
+           v1::StoreCase& store_case) {
   const v1::OverlapLedger ledger(planning);
   const Machine& machine = device.routes.direct;
   if (!has_only_stores(machine, device.device)) {
@@ -162,7 +162,7 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   effort.vain_rounds = 2;
   effort.near = 0.05;
   effort.roundings = 12;
-  effort.known = static_cast<double>(lower_bound.count());
+  effort.known = static_cast<double>(v1::compute_time(planning.trace).count());
   const RelaxedStores found =
       relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
   v1::RelaxedSwaps& relaxed = store_case.relaxed;
@@ -194,7 +194,7 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
 }  // namespace
 
 Result<Plan> search_stores(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                           std::chrono::nanoseconds lower_bound) {
+                           const std::function<std::chrono::nanoseconds()>& lower_bound) {
   const Result<std::vector<EnginePart>> parts = engine_parts(trace, machine);
   if (!parts) return parts.problem();
   if (parts->size() != 1) return Problem{"several engines compute"};
@@ -220,8 +220,7 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   const Result<v1::PlanningCase> planning = v1::make_planning_case(whole, *merged);
   if (!planning) return planning.problem();
   v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};
-  relax(device, *planning, options, lower_bound, store_case);
-  store_case.relaxed.lower_bound = std::max(store_case.relaxed.lower_bound, lower_bound);
+  relax(device, *planning, options, store_case);
   Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning, v1::Pace::one_at_a_time, "best");
   if (!first) return first.problem();
   StoreJudge judge(device);
@@ -231,7 +230,10 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   settings.annealing.warmth *= 3;
   v1::BestSearch search(*planning, settings, options, best, {}, &store_case);
   judge.follow(search.ledger());
-  search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock());
+  // The bound may take as long as all of this, so a good plan comes first.
+  search.run_rounds({}, 1);
+  search.know_bound(lower_bound());
+  search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock() - 1);
   if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
   Plan plan = *judge.best();
