@@ -35,7 +35,8 @@ struct MasterSolution {
   /// overlap).
   std::vector<std::vector<double>> clean;
   std::vector<std::vector<double>> dirty;
-  std::vector<std::vector<double>> shares;  ///< of values that mix as one, then of what they are known to do; add up to 1
+  std::vector<std::vector<double>>
+      shares;  ///< of values that mix as one, then of what they are known to do; add up to 1
 };
 
 /// One choice for each value. Per clean window, then per dirty window: the store where it is away; none: it stays.
@@ -62,7 +63,8 @@ class StoreMaster {
   /// Solves the program of what is known.
   [[nodiscard]] MasterSolution solve(double tolerance) const;
   /// Lets each value do one thing, so that all together need about the same room, space and copies as the mixture: one
-  /// value after another, the large ones first, does what is nearest to that with those before. `seed` varies the order.
+  /// value after another, the large ones first, does what is nearest to that with those before. `seed` varies the
+  /// order.
   [[nodiscard]] RoundedChoices round(const MasterSolution& solution, std::uint64_t seed) const;
   /// The same prices everywhere: `room` for a byte at all crowded operations together, counted in copies of a byte on
   /// the slowest link.

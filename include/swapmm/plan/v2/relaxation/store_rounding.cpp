@@ -18,7 +18,8 @@ namespace {
 /// What all values do that are decided, less what the mixture has of them, in each row.
 class Deviation {
  public:
-  Deviation(std::size_t rows, std::size_t first_rate) : of_row_(rows, 0.0), change_(rows, 0.0), first_rate_(first_rate) {}
+  Deviation(std::size_t rows, std::size_t first_rate)
+      : of_row_(rows, 0.0), change_(rows, 0.0), first_rate_(first_rate) {}
 
   /// How much larger the sum of squares gets with these entries for some bytes, and without the mixture's.
   double growth(std::span<const SparseProgram::Entry> entries, const std::vector<double>& mixture,

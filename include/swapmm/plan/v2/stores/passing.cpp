@@ -8,24 +8,30 @@
 namespace swapmm::v2::planning {
 namespace {
 
-/// How many more copies of the same store and direction begin while a value passes, at most.
-constexpr std::size_t most_ahead = 3;
+/// How many values pass at a time, at most.
+constexpr std::size_t most_at_once = 12;
+/// How often places are looked for, at most.
+constexpr int attempts = 4;
 
 class PassingPlacer {
  public:
   PassingPlacer(const DeviceCase& device, const std::vector<StoreCopy>& copies, std::uint32_t steps,
                 const PackingEffort& effort)
       : device_(device), copies_(copies), steps_(steps), effort_(effort), places_(copies.size()) {
+    effort_.keep_most = true;
     find_limits();
   }
 
   std::vector<PassingPlaces> run() {
-    for (std::size_t ahead = most_ahead;; --ahead) {
-      set_times(ahead);
-      bool all = true;
-      for (std::size_t m = 0; m < device_.machine.memories.size() && all; ++m) all = pack_into(id_at<MemoryId>(m));
-      if (all) return std::move(places_);
-      if (ahead == 0) break;
+    for (std::size_t at_once = most_at_once; at_once > 1; --at_once) {
+      set_times(at_once);
+      for (int attempt = 0; attempt < attempts; ++attempt) {
+        bool all = true;
+        for (std::size_t m = 0; m < device_.machine.memories.size(); ++m) {
+          all = pack_into(id_at<MemoryId>(m)) && all;
+        }
+        if (all) return std::move(places_);
+      }
     }
     // One by one, each at the beginning of what is free.
     for (std::size_t c = 0; c < copies_.size(); ++c) {
@@ -66,27 +72,25 @@ class PassingPlacer {
     }
   }
 
-  void set_times(std::size_t ahead) {
-    std::vector<std::vector<std::size_t>> of_way(2 * device_.stores().size());
+  void set_times(std::size_t at_once) {
+    std::vector<std::size_t> far;
     for (std::size_t c = 0; c < copies_.size(); ++c) {
       places_[c] = {copies_[c].step, copies_[c].step, std::vector<Bytes>(way(c).size() - 1)};
-      if (way(c).size() > 1) of_way[2 * copies_[c].store + (copies_[c].is_in ? 1 : 0)].push_back(c);
+      if (way(c).size() > 1) far.push_back(c);
     }
-    for (const std::vector<std::size_t>& list : of_way) {
-      for (std::size_t i = 0; i < list.size(); ++i) {
-        const std::size_t c = list[i];
-        if (copies_[c].is_in) {
-          const std::uint32_t early = i < ahead ? 0 : copies_[list[i - ahead]].step;
-          places_[c].first = std::min(copies_[c].step, std::max(early, limits_[c].first));
-        } else {
-          const std::uint32_t late = i + ahead < list.size() ? copies_[list[i + ahead]].step : steps_ - 1;
-          places_[c].last = std::max(copies_[c].step, std::min(late, limits_[c].second));
-        }
+    for (std::size_t i = 0; i < far.size(); ++i) {
+      const std::size_t c = far[i];
+      if (copies_[c].is_in) {
+        const std::uint32_t early = i < at_once ? 0 : copies_[far[i - at_once]].step + 1;
+        places_[c].first = std::min(copies_[c].step, std::max(early, limits_[c].first));
+      } else {
+        const std::uint32_t late = i + at_once < far.size() ? copies_[far[i + at_once]].step - 1 : steps_ - 1;
+        places_[c].last = std::max(copies_[c].step, std::min(late, limits_[c].second));
       }
     }
   }
 
-  /// False if what passes the memory finds no places.
+  /// False if something that passes the memory finds no place; that does not keep one for longer than it must.
   bool pack_into(MemoryId id) {
     const std::optional<Bytes>& from = device_.routes.passing[index(id)];
     const Memory& memory = device_.machine.memories[index(id)];
@@ -97,9 +101,11 @@ class PassingPlacer {
     problem.alignment = memory.alignment;
     problem.max_allocation = memory.max_allocation;
     std::vector<Bytes*> offsets;
+    std::vector<std::size_t> members;
     for (std::size_t c = 0; c < copies_.size(); ++c) {
       for_each_passed(c, [&](std::size_t i, MemoryId passed) {
         if (passed != id) return;
+        members.push_back(c);
         offsets.push_back(&places_[c].offsets[i]);
         problem.items.push_back({device_.trace.tensors[index(copies_[c].tensor)].bytes, places_[c].first,
                                  places_[c].last - places_[c].first + 1});
@@ -108,17 +114,22 @@ class PassingPlacer {
     if (offsets.empty()) return true;
     const Result<Packing> packing = pack_towards(problem, effort_);
     if (!packing) return false;
+    bool all = true;
     for (std::size_t i = 0; i < offsets.size(); ++i) {
-      if (packing->offsets[i] + problem.items[i].size > problem.capacity) return false;
+      const bool has_place = packing->offsets[i] + problem.items[i].size <= problem.capacity;
       *offsets[i] = *from + packing->offsets[i];
+      if (has_place) continue;
+      PassingPlaces& place = places_[members[i]];
+      place.first = place.last = copies_[members[i]].step;
+      all = false;
     }
-    return true;
+    return all;
   }
 
   const DeviceCase& device_;
   const std::vector<StoreCopy>& copies_;
   const std::uint32_t steps_;
-  const PackingEffort& effort_;
+  PackingEffort effort_;
   std::vector<PassingPlaces> places_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> limits_;  // of each copy: the first and the last step
 };

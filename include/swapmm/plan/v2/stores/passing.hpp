@@ -15,9 +15,9 @@ namespace swapmm::v2::planning {
 struct StoreCopy {
   std::uint32_t step = 0;
   TensorId tensor{};
-  bool is_in = false;      ///< to the device
-  std::size_t store = 0;   ///< of the device's stores
-  bool is_given = false;   ///< the host gives the value, so that it must not leave the store earlier
+  bool is_in = false;     ///< to the device
+  std::size_t store = 0;  ///< of the device's stores
+  bool is_given = false;  ///< the host gives the value, so that it must not leave the store earlier
 };
 
 /// When a value takes places in the memories that it passes, and where.

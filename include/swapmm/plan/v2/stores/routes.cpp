@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,12 +31,6 @@ std::uint64_t rate_of(const Machine& machine, const std::vector<LinkId>& way) {
   return rate;
 }
 
-bool passes(const Machine& machine, const std::vector<LinkId>& way, MemoryId memory) {
-  bool found = false;
-  for_each_passed(machine, way, [&](MemoryId passed) { found = found || passed == memory; });
-  return found;
-}
-
 Bytes typical_size(const Trace& trace) {
   Bytes sum;
   for (const TraceTensor& tensor : trace.tensors) sum += tensor.bytes;
@@ -51,12 +45,16 @@ std::optional<Bytes> free_from(const Trace& trace, const Machine& machine, Memor
   std::uint64_t largest = 0;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const std::uint64_t bytes = round_up(trace.tensors[t].bytes, memory.alignment).value;
-    largest = std::max(largest, bytes);
-    if (id == machine.host && in_host[t]) left -= std::min(left, bytes);
+    if (id == machine.host && in_host[t]) {
+      left -= std::min(left, bytes);  // it has a place there, and passes nothing
+    } else {
+      largest = std::max(largest, bytes);
+    }
   }
-  // Room for a few to pass at a time.
+  // Room for some to pass at a time.
+  constexpr std::uint64_t some = 8;
   const std::uint64_t quarter = left / 4;
-  const std::uint64_t size = largest > quarter ? std::min(largest, left / 2) : std::min(4 * largest, quarter);
+  const std::uint64_t size = largest > quarter ? std::min(largest, left / 2) : std::min(some * largest, quarter);
   const std::uint64_t unit = memory.max_allocation ? memory.max_allocation->value : memory.alignment.value;
   const std::uint64_t from = (memory.bytes->value - size) / unit * unit;
   if (from == memory.bytes->value || from == 0) return std::nullopt;
@@ -101,11 +99,12 @@ void make_direct(const Machine& machine, MemoryId device, StoreRoutes& routes) {
   for (const auto& [engine, use] : used) {
     if (use.second < 2) continue;
     shared[engine] = id_at<CapacityId>(direct.capacities.size());
-    direct.capacities.push_back({"way " + std::to_string(index(engine)), std::max(use.first, std::uint64_t{use.second})});
+    direct.capacities.push_back(
+        {"way." + std::to_string(index(engine)), std::max(use.first, std::uint64_t{use.second})});
   }
   for_each_way([&](const RoutedStore& store, bool is_in, const std::vector<LinkId>& way) {
     Link link;
-    link.name = (is_in ? "from " : "to ") + machine.memories[index(store.memory)].name;
+    link.name = (is_in ? "from." : "to.") + machine.memories[index(store.memory)].name;
     link.from = is_in ? store.memory : device;
     link.to = is_in ? device : store.memory;
     link.bytes_per_second = rate_of(machine, way);
@@ -129,8 +128,7 @@ void make_direct(const Machine& machine, MemoryId device, StoreRoutes& routes) {
 
 }  // namespace
 
-StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId device,
-                        const std::vector<bool>& in_host) {
+StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId device, const std::vector<bool>& in_host) {
   StoreRoutes routes;
   std::vector<bool> known(machine.memories.size(), false);
   known[index(device)] = true;

@@ -186,7 +186,8 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   for (const auto& decisions : found.rounded) {
     auto& rounded = store_case.stores.rounded.emplace_back(decisions.size());
     for (std::size_t a = 0; a < decisions.size(); ++a) {
-      if (decisions[a] && rank[*decisions[a]] < device.stores().size()) rounded[a] = static_cast<std::uint8_t>(rank[*decisions[a]]);
+      if (decisions[a] && rank[*decisions[a]] < device.stores().size())
+        rounded[a] = static_cast<std::uint8_t>(rank[*decisions[a]]);
     }
   }
 }

@@ -222,8 +222,8 @@ class StoredPlanWriter {
   }
 
   [[nodiscard]] Problem no_room(TensorId tensor) const {
-    return {"no memory that can be reached from its device has room for tensor " + std::to_string(index(tensor)) + " of " +
-            std::to_string(device_.trace.tensors[index(tensor)].bytes.value) + " bytes"};
+    return {"no memory that can be reached from its device has room for tensor " + std::to_string(index(tensor)) +
+            " of " + std::to_string(device_.trace.tensors[index(tensor)].bytes.value) + " bytes"};
   }
 
   void write_initial() {

@@ -20,8 +20,8 @@ struct DeviceCase {
   const Machine& machine;
   MemoryId device{};
   const StoreRoutes& routes;
-  std::vector<bool> in_host;         ///< of each tensor: the host gives or reads it
-  std::size_t host_store = 0;        ///< position of the host in its stores, if any tensor needs it
+  std::vector<bool> in_host;   ///< of each tensor: the host gives or reads it
+  std::size_t host_store = 0;  ///< position of the host in its stores, if any tensor needs it
 
   [[nodiscard]] const std::vector<RoutedStore>& stores() const { return routes.stores; }
 };
@@ -32,7 +32,8 @@ using WantedStore = std::function<std::size_t(TensorId, std::optional<std::uint3
 
 /// The plan of version 1 for the device and one host, with each value in a store of its own choice. A value has a place
 /// from its copy to its last return; if no operation writes it, always. Values that find no place go to another store:
-/// the one that carries the most. Values of far stores pass the memories on the way, a few at a time. All but `planner` and `predicted` is filled in. A Problem if all stores are full.
+/// the one that carries the most. Values of far stores pass the memories on the way, a few at a time. All but `planner`
+/// and `predicted` is filled in. A Problem if all stores are full.
 [[nodiscard]] Result<Plan> stored_plan(const DeviceCase& device, const swapmm::Plan& plan, const WantedStore& wanted,
                                        const PackingEffort& packing);
 
