@@ -34,7 +34,7 @@ std::chrono::nanoseconds roundings(const planning::CutLinks& links, const Trace&
 /// all of them, and at most two sets in between. What is in one of several memories needs no copy from the others, so
 /// each set gives a bound.
 ///
-/// Sets with the host have what it gives and reads: see without_host_values().
+/// For some of them, what the host gives and reads is left out: see needs_no_host_values().
 std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId memory) {
   std::vector<std::uint64_t> rates(machine.memories.size(), 0);
   for (const Link& link : machine.links) {
@@ -88,6 +88,17 @@ Trace without_host_values(const Trace& trace) {
         {operation.name, operation.duration, keep(operation.reads), keep(operation.writes), keep(operation.updates)});
   }
   return kept;
+}
+
+/// Whether the bound for a memory with others must leave out what the host gives and reads. It does not see that a
+/// value may wait in another memory for its copy to the host, while the next one is made, and that the next one may
+/// come there while the one before is used.
+bool needs_no_host_values(const Machine& machine, MemoryId memory, const std::vector<MemoryId>& set) {
+  const auto is_in = [&](MemoryId one) { return std::ranges::find(set, one) != set.end(); };
+  if (is_in(machine.host)) return true;
+  return std::ranges::any_of(machine.links, [&](const Link& link) {
+    return is_in(link.from) != is_in(link.to) && link.from != memory && link.to != memory;
+  });
 }
 
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
@@ -152,8 +163,7 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
       // Pieces may leave less than a multiple of the alignment unused.
       merged->alignment = Bytes{1};
       if (!swapmm::check_machine(*merged)) continue;
-      const bool has_host = std::ranges::find(device, machine.host) != device.end();
-      const Trace& problem = has_host ? without_host : part;
+      const Trace& problem = needs_no_host_values(machine, memory, device) ? without_host : part;
       if (!check_trace(problem)) continue;
       const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(problem, *merged, effort);
       if (!copies) return copies.problem();
