@@ -23,7 +23,7 @@ using namespace swapmm::test;
 
 namespace {
 
-std::chrono::nanoseconds no_bound() { return std::chrono::nanoseconds{0}; }
+std::chrono::nanoseconds no_bound(std::chrono::nanoseconds) { return std::chrono::nanoseconds{0}; }
 
 }  // namespace
 

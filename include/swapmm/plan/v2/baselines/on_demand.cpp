@@ -44,7 +44,13 @@ class OnDemand {
     Plan plan;
     plan.trace_digest = digest(trace_);
     plan.machine = machine_;
-    choose_homes();
+    if (!choose_homes(room_to_pass())) {
+      // Without room to pass, as long as nothing has to.
+      now_ = Residency(trace_, machine_);
+      homes_.assign(trace_.tensors.size(), std::nullopt);
+      problem_.reset();
+      (void)choose_homes(std::vector<Bytes>(machine_.memories.size()));
+    }
     Residency begin = now_;
     bool repeats = false;
     for (int iteration = 0; iteration < most_iterations && !problem_ && !repeats; ++iteration) {
@@ -113,10 +119,10 @@ class OnDemand {
     return room;
   }
 
-  // Large tensors first, because what does not fit near the devices is then small.
-  void choose_homes() {
-    std::vector<Bytes> free(machine_.memories.size());  // of each memory, beyond what values need to pass
-    const std::vector<Bytes> room = room_to_pass();
+  /// `room`: of each memory, the bytes that stay free. Large tensors come first, because what does not fit near the
+  /// devices is then small.
+  [[nodiscard]] bool choose_homes(const std::vector<Bytes>& room) {
+    std::vector<Bytes> free(machine_.memories.size());
     for (std::size_t m = 0; m < free.size(); ++m) {
       const std::optional<Bytes>& bytes = machine_.memories[m].bytes;
       if (bytes) free[m] = *bytes - room[m];
@@ -148,11 +154,13 @@ class OnDemand {
         break;
       }
       if (!homes_[index(tensor)]) {
-        return fail(name(tensor) + " of " + std::to_string(size(tensor).value) +
-                    " bytes has no room in any memory that only stores" +
-                    (of_host(tensor) ? " (it must be in the host)" : ""));
+        fail(name(tensor) + " of " + std::to_string(size(tensor).value) +
+             " bytes has no room in any memory that only stores" +
+             (of_host(tensor) ? " (it must be in the host)" : ""));
+        return false;
       }
     }
+    return true;
   }
 
   /// Where a tensor can have its home: the host if it has room, then by the way to the first operation that uses it.

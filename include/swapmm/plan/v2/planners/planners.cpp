@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -98,20 +97,6 @@ bool pads_tensors(const Trace& trace, const swapmm::Machine& machine) {
       trace.tensors, [&](const TraceTensor& tensor) { return tensor.bytes.value % machine.alignment.value != 0; });
 }
 
-bool changes_input_that_host_reads(const Trace& trace) {
-  std::vector<bool> read(trace.tensors.size(), false);
-  for (const HostRead& host_read : trace.host_reads) {
-    read[index(host_read.tensor)] = trace.tensors[index(host_read.tensor)].kind == TensorKind::input;
-  }
-  bool changes = false;
-  for (const TraceOperation& operation : trace.operations) {
-    for_each_access(operation, [&](TensorId tensor, Access access) {
-      changes = changes || (access != Access::read && read[index(tensor)]);
-    });
-  }
-  return changes;
-}
-
 /// Whether the planner knows other ways back than copies, for one device and one host.
 bool knows_ways(std::string_view planner) { return planner == "best" || planner == "checkpoint-units"; }
 
@@ -152,7 +137,7 @@ Result<Plan> plan_in_version_1(std::string_view planner, const Trace& trace, con
     }
   }
   plan.machine = machine;
-  if (changes_input_that_host_reads(trace) && !validate(trace, plan).empty()) {
+  if (planning::changes_input_that_host_reads(trace) && !validate(trace, plan).empty()) {
     return Problem{
         "the host reads an input that operations change after it has given the next value: version 2 has one place in "
         "the host for both"};
@@ -166,23 +151,20 @@ Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const M
   return plan;
 }
 
-/// The lower bound, which is computed when it is first asked for.
-using LazyBound = std::function<std::chrono::nanoseconds()>;
-
 /// The fastest of what all planners find that take such a machine. `bound` is asked for when it is needed: it may take
 /// as long as a first good plan.
 Result<Plan> plan_best(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                       const LazyBound& bound) {
+                       const planning::LazyBound& bound) {
   Result<Plan> best = plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
   const auto offer = [&](Result<Plan> plan) {
     if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
   };
   if (best && best->predicted.iteration == best->predicted.compute) return best;
-  const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(); };
+  const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
   Result<Plan> found = planning::search_stores(trace, machine, options, bound);
   if (!found) {
     if (is_optimal()) return best;
-    found = planning::search_jointly(trace, machine, options, bound());
+    found = planning::search_jointly(trace, machine, options, bound(std::chrono::nanoseconds{0}));
   }
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
@@ -193,13 +175,13 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
 
 /// All but the bound.
 Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const Machine& machine,
-                           const PlanningOptions& options, const LazyBound& bound) {
+                           const PlanningOptions& options, const planning::LazyBound& bound) {
   if (planner == "on-demand") return plan_on_demand(planning::Victim::least_recently_used, trace, machine);
   if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
   if (planner == "best") return plan_best(trace, machine, options, bound);
   Result<Plan> plan = planning::spread(planner, trace, machine, options);
   if (plan) return plan;
-  const std::string reason = changes_input_that_host_reads(trace)
+  const std::string reason = planning::changes_input_that_host_reads(trace)
                                  ? "the host reads an input that operations change after it has given the next value"
                                  : plan.problem().message;
   return Problem{"planner " + std::string(planner) + ": " + reason +
@@ -238,23 +220,19 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   if (std::ranges::count(swapmm::planners(), planner, &NamedPlanner::name) == 0) {
     return swapmm::make_plan(planner, trace, {}, options).problem();  // it tells the names
   }
-  const auto begin = std::chrono::steady_clock::now();
   std::optional<Result<std::chrono::nanoseconds>> known;
-  const LazyBound bound = [&] {
-    if (known) return *known ? **known : std::chrono::nanoseconds{0};
-    // When the time for planning is over, the bound may take as long as planning has taken.
-    const auto now = std::chrono::steady_clock::now();
-    const auto end = now + (now - begin);
-    const auto go_on = [&] {
-      return !options.go_on || options.go_on(PlanningProgress{}) || std::chrono::steady_clock::now() < end;
+  const planning::LazyBound bound = [&](std::chrono::nanoseconds fastest) {
+    // When planning is to end, only a few more steps are worth their time.
+    const auto go_on = [&, steps = 8]() mutable {
+      return !options.go_on || options.go_on(PlanningProgress{fastest, std::chrono::nanoseconds{0}}) || steps-- > 0;
     };
-    known = planning::lower_bound_while(trace, machine, {}, go_on);
+    if (!known) known = planning::lower_bound_while(trace, machine, {}, go_on);
     return *known ? **known : std::chrono::nanoseconds{0};
   };
   Result<Plan> plan = plan_for_many(planner, trace, machine, options, bound);
   if (!plan) return plan;
   plan->planner = planner;
-  plan->predicted.lower_bound = bound();
+  plan->predicted.lower_bound = bound(plan->predicted.iteration);
   if (!*known) return known->problem();
   return plan;
 }

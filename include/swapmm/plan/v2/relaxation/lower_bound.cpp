@@ -34,7 +34,7 @@ std::chrono::nanoseconds roundings(const planning::CutLinks& links, const Trace&
 /// all of them, and at most two sets in between. What is in one of several memories needs no copy from the others, so
 /// each set gives a bound.
 ///
-/// For some of them, what the host gives and reads is left out: see needs_no_host_values().
+/// What the host gives and reads counts less for them: see for_several().
 std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId memory) {
   std::vector<std::uint64_t> rates(machine.memories.size(), 0);
   for (const Link& link : machine.links) {
@@ -60,14 +60,14 @@ std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId 
   return sets;
 }
 
-/// The trace without the tensors that the host gives or reads. Whatever is right for all tensors leaves enough room and
-/// time for the others.
-Trace without_host_values(const Trace& trace) {
+/// The trace for a memory and others as one. What the host reads may wait in one of them for its copy, while the tensor
+/// has its next value in another one; so such copies are left out. With the host among them, what it gives needs no
+/// copy, and is left out, too.
+Trace for_several(const Trace& trace, bool with_host) {
   std::vector<bool> is_left_out(trace.tensors.size(), false);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    is_left_out[t] = trace.tensors[t].kind == TensorKind::input;
+    is_left_out[t] = with_host && trace.tensors[t].kind == TensorKind::input;
   }
-  for (const HostRead& read : trace.host_reads) is_left_out[index(read.tensor)] = true;
   Trace kept;
   kept.name = trace.name;
   std::vector<TensorId> ids(trace.tensors.size());
@@ -88,17 +88,6 @@ Trace without_host_values(const Trace& trace) {
         {operation.name, operation.duration, keep(operation.reads), keep(operation.writes), keep(operation.updates)});
   }
   return kept;
-}
-
-/// Whether the bound for a memory with others must leave out what the host gives and reads. It does not see that a
-/// value may wait in another memory for its copy to the host, while the next one is made, and that the next one may
-/// come there while the one before is used.
-bool needs_no_host_values(const Machine& machine, MemoryId memory, const std::vector<MemoryId>& set) {
-  const auto is_in = [&](MemoryId one) { return std::ranges::find(set, one) != set.end(); };
-  if (is_in(machine.host)) return true;
-  return std::ranges::any_of(machine.links, [&](const Link& link) {
-    return is_in(link.from) != is_in(link.to) && link.from != memory && link.to != memory;
-  });
 }
 
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
@@ -155,7 +144,6 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
     if (memory == machine.host) continue;
     const Trace part = planning::part_on_engine(trace, machine, engine);
     if (!check_trace(part)) continue;
-    const Trace without_host = without_host_values(part);
     for (const std::vector<MemoryId>& device : device_sets(machine, memory)) {
       if (device.size() > 1 && !go_on()) break;
       auto merged = planning::merged_host(machine, device);
@@ -163,7 +151,8 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
       // Pieces may leave less than a multiple of the alignment unused.
       merged->alignment = Bytes{1};
       if (!swapmm::check_machine(*merged)) continue;
-      const Trace& problem = needs_no_host_values(machine, memory, device) ? without_host : part;
+      const bool has_host = std::ranges::find(device, machine.host) != device.end();
+      const Trace problem = device.size() == 1 ? part : for_several(part, has_host);
       if (!check_trace(problem)) continue;
       const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(problem, *merged, effort);
       if (!copies) return copies.problem();

@@ -12,7 +12,7 @@
 namespace swapmm::v2::planning {
 
 /// The same as lower_bound(), but when `go_on` returns false, what is left to do is not done: the bound is valid, and
-/// may be lower.
+/// may be lower. `go_on` is asked before each step but the first.
 [[nodiscard]] Result<std::chrono::nanoseconds> lower_bound_while(const Trace& trace, const Machine& machine,
                                                                  const BoundEffort& effort,
                                                                  const std::function<bool()>& go_on);

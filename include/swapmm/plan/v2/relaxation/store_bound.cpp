@@ -68,7 +68,7 @@ class Relaxation {
       const double share = duration[g] > 0 ? model_.swaps.duration[i] / duration[g] : 1.0 / groups.members[g];
       relaxed.time[i] += share * solution_.stall[g];
     }
-    for (std::size_t i = 0; is_of_master_ && i < effort_.roundings; ++i) {
+    for (std::size_t i = 0; is_of_master_ && i < effort_.roundings && (i == 0 || !go_on_ || go_on_()); ++i) {
       const RoundedChoices choices = master_->round(solution_, i);
       std::vector<std::optional<std::size_t>>& rounded = relaxed.rounded.emplace_back(ledger.absences.size());
       for (std::size_t w = 0; w < choices.clean.size(); ++w) rounded[model_.swaps.clean[w].absence] = choices.clean[w];

@@ -8,7 +8,8 @@
 namespace swapmm::v2::planning {
 namespace {
 
-constexpr std::size_t most_stores = 8;
+/// Tensors that no operation writes may be in any of them, and in any several at a time.
+constexpr std::size_t most_stores = 5;
 
 std::vector<MemoryId> linked_memories(const Machine& machine, MemoryId device) {
   std::vector<MemoryId> linked;

@@ -45,7 +45,7 @@ struct StoreModel {
   [[nodiscard]] bool must_move(std::size_t value) const;
 };
 
-/// Whether the bound for stores holds for a device: one to three memories are linked to it in both directions, no other
+/// Whether the bound for stores holds for a device: one to five memories are linked to it in both directions, no other
 /// memory is, and no link joins other memories.
 [[nodiscard]] bool has_only_stores(const Machine& machine, MemoryId device);
 

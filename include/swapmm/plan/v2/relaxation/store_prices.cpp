@@ -22,6 +22,7 @@ StorePricing::StorePricing(const StoreModel& model)
       in_cost_(model.stores.size(), std::vector<double>(parts_)),
       out_cost_(model.stores.size(), std::vector<double>(parts_)),
       cheapest_out_(model.stores.size()),
+      cheapest_out_at_(model.stores.size()),
       asked_(model.stores.size()) {
   for (const StoreOfModel& store : model.stores) {
     held_trees_.emplace_back(turns_);
@@ -66,7 +67,9 @@ void StorePricing::set_prices(const StorePrices& prices) {
       }
       in_cost_[s][part] = in;
       out_cost_[s][part] = out;
-      cheapest_out_[s] = std::min(cheapest_out_[s], out);
+      if (out >= cheapest_out_[s]) continue;
+      cheapest_out_[s] = out;
+      cheapest_out_at_[s] = part;
     }
     for (std::size_t k = 0; k < turns_; ++k) {
       const auto at = static_cast<std::uint32_t>(k);
@@ -105,9 +108,12 @@ StorePricing::Choice StorePricing::best_for_host(const WrittenValue& value) {
   for (std::size_t s = 0; s < model_.stores.size(); ++s) {
     if (model_.host && s != *model_.host) continue;
     const Tree::Answer cheapest = outs_[s].ask(value.write_part, std::max(value.write_part, value.last_part));
-    if (-cheapest.leave > choice.gain) {
-      choice.gain = -cheapest.leave;
-      choice.outs = {{s, cheapest.leave_at}};
+    // With another store, it may wait there until it has been overwritten, and go to the host then.
+    const bool may_wait = model_.stores.size() > 1;
+    const double cost = may_wait ? cheapest_out_[s] : cheapest.leave;
+    if (-cost > choice.gain) {
+      choice.gain = -cost;
+      choice.outs = {{s, may_wait ? cheapest_out_at_[s] : cheapest.leave_at}};
     }
   }
   for (std::uint32_t i = 0; i < value.windows; ++i) {
@@ -148,8 +154,7 @@ StorePricing::Choice StorePricing::best_of_clean(const CleanValue& value) {
       for (std::size_t s = 0; s < stores; ++s) {
         if ((copied >> s & 1U) == 0) continue;
         choice.gain -= cheapest_out_[s];
-        const auto at = std::ranges::min_element(out_cost_[s]) - out_cost_[s].begin();
-        choice.outs.push_back({s, static_cast<std::uint32_t>(at)});
+        choice.outs.push_back({s, cheapest_out_at_[s]});
       }
       for (std::uint32_t i = 0; i < value.windows.size(); ++i) {
         const Window& window = model_.swaps.clean[value.windows[i]];

@@ -82,16 +82,17 @@ class StorePricing {
 
   const StoreModel& model_;
   std::uint32_t parts_;
-  std::size_t turns_;                          ///< boundaries of two iterations, and one more
-  std::vector<Tree> held_trees_;               ///< per store
-  std::vector<Tree> away_trees_;               ///< per store; empty without limit: the same as the other one
-  std::vector<Tree> outs_;                     ///< per store: the cost of a byte's copy out, as `leave`
-  std::vector<double> room_;                   ///< per boundary: the sum of the prices of room up to it
-  std::vector<std::vector<double>> space_;     ///< per store and boundary: the same for space
-  std::vector<std::vector<double>> in_cost_;   ///< per store and part: nanoseconds for a byte
-  std::vector<std::vector<double>> out_cost_;  ///< per store and part: nanoseconds for a byte
-  std::vector<double> cheapest_out_;           ///< per store
-  std::vector<std::vector<Asked>> asked_;      ///< per store and window of one value
+  std::size_t turns_;                           ///< boundaries of two iterations, and one more
+  std::vector<Tree> held_trees_;                ///< per store
+  std::vector<Tree> away_trees_;                ///< per store; empty without limit: the same as the other one
+  std::vector<Tree> outs_;                      ///< per store: the cost of a byte's copy out, as `leave`
+  std::vector<double> room_;                    ///< per boundary: the sum of the prices of room up to it
+  std::vector<std::vector<double>> space_;      ///< per store and boundary: the same for space
+  std::vector<std::vector<double>> in_cost_;    ///< per store and part: nanoseconds for a byte
+  std::vector<std::vector<double>> out_cost_;   ///< per store and part: nanoseconds for a byte
+  std::vector<double> cheapest_out_;            ///< per store
+  std::vector<std::uint32_t> cheapest_out_at_;  // the part of it
+  std::vector<std::vector<Asked>> asked_;       ///< per store and window of one value
 };
 
 }  // namespace swapmm::v2::planning

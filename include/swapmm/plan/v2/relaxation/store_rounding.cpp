@@ -67,8 +67,9 @@ RoundedChoices StoreMaster::round(const MasterSolution& solution, std::uint64_t 
   for (const auto& [key, v] : order) {
     const Block& block = blocks_[block_of_[v]];
     const std::vector<double>& shares = solution.shares[block_of_[v]];
-    if (block.columns.empty()) continue;
-    for (std::size_t c = 0; c < block.columns.size(); ++c) {
+    if (shares.empty()) continue;
+    // Choices that were added since then have no share.
+    for (std::size_t c = 0; c < shares.size(); ++c) {
       for (const auto& [row, value] : block.columns[c].entries) {
         touched.push_back(row);
         mixture[row] += shares[c] * value;
@@ -79,12 +80,12 @@ RoundedChoices StoreMaster::round(const MasterSolution& solution, std::uint64_t 
     const double bytes = model_.bytes_of(v) * byte_;
     // What the mixture has next to nothing of is no choice.
     const double least = 0.02 * *std::max_element(shares.begin(), shares.end());
-    std::size_t chosen = block.columns.size();
+    std::size_t chosen = shares.size();
     double least_growth = 0;
-    for (std::size_t c = 0; c < block.columns.size(); ++c) {
+    for (std::size_t c = 0; c < shares.size(); ++c) {
       if (shares[c] < least) continue;
       const double growth = deviation.growth(block.columns[c].entries, mixture, touched, bytes);
-      if (chosen < block.columns.size() && growth >= least_growth) continue;
+      if (chosen < shares.size() && growth >= least_growth) continue;
       chosen = c;
       least_growth = growth;
     }

@@ -8,10 +8,8 @@
 namespace swapmm::v2::planning {
 namespace {
 
-/// How many values pass at a time, at most.
-constexpr std::size_t most_at_once = 12;
 /// How often places are looked for, at most.
-constexpr int attempts = 4;
+constexpr int attempts = 6;
 
 class PassingPlacer {
  public:
@@ -23,14 +21,16 @@ class PassingPlacer {
   }
 
   std::vector<PassingPlaces> run() {
-    for (std::size_t at_once = most_at_once; at_once > 1; --at_once) {
+    for (const std::size_t at_once : {12U, 6U, 3U}) {
       set_times(at_once);
       for (int attempt = 0; attempt < attempts; ++attempt) {
+        shortened_ = false;
         bool all = true;
         for (std::size_t m = 0; m < device_.machine.memories.size(); ++m) {
           all = pack_into(id_at<MemoryId>(m)) && all;
         }
         if (all) return std::move(places_);
+        if (!shortened_) break;
       }
     }
     // One by one, each at the beginning of what is free.
@@ -90,7 +90,14 @@ class PassingPlacer {
     }
   }
 
-  /// False if something that passes the memory finds no place; that does not keep one for longer than it must.
+  /// Lets a value keep its places for no longer than it must.
+  void shorten(std::size_t copy) {
+    PassingPlaces& place = places_[copy];
+    shortened_ = shortened_ || place.first < place.last;
+    place.first = place.last = copies_[copy].step;
+  }
+
+  /// False if something that passes the memory finds no place. That is shortened; or else, what is there at its step.
   bool pack_into(MemoryId id) {
     const std::optional<Bytes>& from = device_.routes.passing[index(id)];
     const Memory& memory = device_.machine.memories[index(id)];
@@ -99,7 +106,10 @@ class PassingPlacer {
     problem.slots = std::max<std::uint32_t>(steps_, 1);
     problem.capacity = Bytes{memory.bytes->value - from->value};
     problem.alignment = memory.alignment;
-    problem.max_allocation = memory.max_allocation;
+    // What passes is in one arena, or in whole ones.
+    if (memory.max_allocation && from->value % memory.max_allocation->value == 0) {
+      problem.max_allocation = memory.max_allocation;
+    }
     std::vector<Bytes*> offsets;
     std::vector<std::size_t> members;
     for (std::size_t c = 0; c < copies_.size(); ++c) {
@@ -119,9 +129,16 @@ class PassingPlacer {
       const bool has_place = packing->offsets[i] + problem.items[i].size <= problem.capacity;
       *offsets[i] = *from + packing->offsets[i];
       if (has_place) continue;
-      PassingPlaces& place = places_[members[i]];
-      place.first = place.last = copies_[members[i]].step;
       all = false;
+      const std::size_t copy = members[i];
+      if (places_[copy].first < places_[copy].last) {
+        shorten(copy);
+        continue;
+      }
+      for (const std::size_t other : members) {
+        const std::uint32_t step = copies_[copy].step;
+        if (other != copy && places_[other].first <= step && step <= places_[other].last) shorten(other);
+      }
     }
     return all;
   }
@@ -131,6 +148,7 @@ class PassingPlacer {
   const std::uint32_t steps_;
   PackingEffort effort_;
   std::vector<PassingPlaces> places_;
+  bool shortened_ = false;                                       // something was, since this was set
   std::vector<std::pair<std::uint32_t, std::uint32_t>> limits_;  // of each copy: the first and the last step
 };
 

@@ -55,9 +55,15 @@ std::optional<Bytes> free_from(const Trace& trace, const Machine& machine, Memor
   constexpr std::uint64_t some = 8;
   const std::uint64_t quarter = left / 4;
   const std::uint64_t size = largest > quarter ? std::min(largest, left / 2) : std::min(some * largest, quarter);
-  const std::uint64_t unit = memory.max_allocation ? memory.max_allocation->value : memory.alignment.value;
-  const std::uint64_t from = (memory.bytes->value - size) / unit * unit;
-  if (from == memory.bytes->value || from == 0) return std::nullopt;
+  if (size < std::max<std::uint64_t>(std::min(largest, left / 2), 1)) return std::nullopt;
+  std::uint64_t from = (memory.bytes->value - size) / memory.alignment.value * memory.alignment.value;
+  if (memory.max_allocation) {
+    // In one arena, or in whole ones.
+    const std::uint64_t arena = memory.max_allocation->value;
+    const std::uint64_t last = (memory.bytes->value - 1) / arena * arena;
+    if (from < last) from = memory.bytes->value - last >= std::min(largest, left / 2) ? last : from / arena * arena;
+  }
+  if (from == 0 || memory.bytes->value - from > left) return std::nullopt;
   return Bytes{from};
 }
 
@@ -144,7 +150,12 @@ StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId dev
     const auto memory = id_at<MemoryId>(m);
     if (known[m] || !paths.reach(memory, device) || !paths.reach(device, memory)) continue;
     RoutedStore store{memory, paths.links(memory, device), paths.links(device, memory)};
-    bool is_useful = true;
+    // What is slower than a store without limit is not needed, unless it is the host.
+    bool is_useful = memory == machine.host || std::ranges::none_of(linked.front(), [&](const Store& direct) {
+                       return !machine.memories[index(direct.memory)].bytes &&
+                              rate_of(machine, {direct.in}) >= rate_of(machine, store.in) &&
+                              rate_of(machine, {direct.out}) >= rate_of(machine, store.out);
+                     });
     std::vector<std::pair<MemoryId, Bytes>> free;
     for (const auto* way : {&store.in, &store.out}) {
       for_each_passed(machine, *way, [&](MemoryId passed) {

@@ -128,7 +128,8 @@ v1::LinkedStores linked_stores(const DeviceCase& device) {
         }
         const std::uint64_t all = machine.capacities[index(capacity)].bytes_per_second;
         swapmm::Link& link = in ? stores.list[s].in : stores.list[s].out;
-        link.bytes_per_second = std::min(link.bytes_per_second, std::max(all - std::min(all, slower), all / 2));
+        const std::uint64_t left = std::max({all - std::min(all, slower), all / 2, std::uint64_t{1}});
+        link.bytes_per_second = std::min(link.bytes_per_second, left);
       }
     }
   }
@@ -194,8 +195,22 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
 
 }  // namespace
 
+bool changes_input_that_host_reads(const Trace& trace) {
+  std::vector<bool> read(trace.tensors.size(), false);
+  for (const HostRead& host_read : trace.host_reads) {
+    read[index(host_read.tensor)] = trace.tensors[index(host_read.tensor)].kind == TensorKind::input;
+  }
+  bool changes = false;
+  for (const TraceOperation& operation : trace.operations) {
+    for_each_access(operation, [&](TensorId tensor, Access access) {
+      changes = changes || (access != Access::read && read[index(tensor)]);
+    });
+  }
+  return changes;
+}
+
 Result<Plan> search_stores(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                           const std::function<std::chrono::nanoseconds()>& lower_bound) {
+                           const LazyBound& lower_bound) {
   const Result<std::vector<EnginePart>> parts = engine_parts(trace, machine);
   if (!parts) return parts.problem();
   if (parts->size() != 1) return Problem{"several engines compute"};
@@ -233,7 +248,7 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   judge.follow(search.ledger());
   // The bound may take as long as all of this, so a good plan comes first.
   search.run_rounds({}, 1);
-  search.know_bound(lower_bound());
+  search.know_bound(lower_bound(best.simulation().iteration));
   search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock() - 1);
   if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
@@ -243,6 +258,8 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   for (Command& command : plan.commands) command.tensor = part.tensors[index(command.tensor)];
   plan.trace_digest = digest(trace);
   if (const auto violations = validate(trace, plan); !violations.empty()) {
+    if (changes_input_that_host_reads(trace))
+      return Problem{"the host has one place for an input and for what it reads"};
     return Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
   }
   predict(trace, plan);

@@ -11,6 +11,14 @@
 
 namespace swapmm::v2::planning {
 
+/// Gives the lower bound, and computes it when it is first asked for. Its argument is the time of the fastest plan so
+/// far, for those who watch.
+using LazyBound = std::function<std::chrono::nanoseconds(std::chrono::nanoseconds fastest)>;
+
+/// Whether the host reads an input that operations change. In version 2, it has one place for the value that it gives
+/// and for the one that it reads, so not every plan of version 1 is right then.
+[[nodiscard]] bool changes_input_that_host_reads(const Trace& trace);
+
 /// Searches for the fastest plan for one engine that computes, whose device can reach several memories: which tensors
 /// are away over which absences, and where each value is meanwhile. It is the search of `best` of version 1
 /// (plan/search) with a link for each store; every plan is judged by simulate(). Fills in all but `planner` and the
@@ -19,6 +27,6 @@ namespace swapmm::v2::planning {
 /// A Problem if more engines compute, if no memory can be reached from the device and back, if the stores are full, or
 /// if there is no way to the host, which must give or read tensors.
 [[nodiscard]] Result<Plan> search_stores(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                                         const std::function<std::chrono::nanoseconds()>& lower_bound);
+                                         const LazyBound& lower_bound);
 
 }  // namespace swapmm::v2::planning

@@ -30,7 +30,7 @@ struct SparseProgram {
   std::vector<double> cost;           ///< per unknown
   std::vector<std::uint32_t> block;   ///< per unknown; ascending for those that have one, which come first
   std::vector<double> start;          ///< per unknown, above 0: where to begin
-  std::vector<double> start_prices;   ///< per row: the same
+  std::vector<double> start_prices;   ///< per row: the prices to begin with
 
   [[nodiscard]] std::size_t unknowns() const { return cost.size(); }
   /// Ends the unknown whose entries were added to `entries`.
@@ -41,10 +41,10 @@ struct SparseProgram {
   }
 };
 
-/// Writes the same program with other rows: each row less the one of which it is the next. `next` has a later row for
-/// each row, or no_row.
+/// Replaces rows by their differences from the rows before them: row next[r] becomes what it was, less what row r was.
+/// `next` has a later row for each row, or no_row. The program stays the same.
 void subtract_previous(SparseProgram& program, const std::vector<std::uint32_t>& next);
-/// Makes prices of the rows as they were before subtract_previous() of those after it.
+/// Turns prices of the differences into prices of the rows as they were.
 void add_next(std::vector<double>& prices, const std::vector<std::uint32_t>& next);
 
 struct SparseSolution {
