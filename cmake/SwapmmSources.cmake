@@ -122,7 +122,7 @@ swapmm_files(include/swapmm/plan/v2
   HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate ways
   SOURCES machine plan to_ways ways)
 swapmm_files(include/swapmm/plan/v2/baselines
-  HEADERS command_chain on_demand paths residency uses
+  HEADERS command_chain free_ranges on_demand paths residency uses victims
   SOURCES on_demand paths residency uses)
 swapmm_files(include/swapmm/plan/v2/explain
   HEADERS absences sharing stall_search

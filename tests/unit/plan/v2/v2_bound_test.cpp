@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/v2/bound.hpp>
+#include <swapmm/plan/v2/schedule/waits.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/validate.hpp>
 
 #include "support/plain_traces.hpp"
 
@@ -76,6 +82,61 @@ TEST_CASE("v2: of several near memories, each set of the fastest ones gives a bo
   CHECK(bound(two) == bound(other));
   // A slow near memory counts for little: without it, two come from the host.
   CHECK(bound(two) > bound(with_near(100, {{200, 1000 * byte_per_ns}})));
+}
+
+TEST_CASE(
+    "what the host reads may wait in a near memory while the tensor has its next value: the bound allows for it") {
+  using namespace std::chrono_literals;
+  Trace trace;
+  trace.name = "waits";
+  trace.tensors = {{"t", Bytes{100}, TensorKind::transient, 0}};
+  trace.operations = {
+      {"first", 1ns, {}, {TensorId{0}}, {}}, {"second", 1ns, {}, {TensorId{0}}, {}}, {"long", 1000ns, {}, {}, {}}};
+  trace.host_reads = {{TensorId{0}, OperationId{0}}};
+  Machine machine;
+  machine.memories = {{"gpu", Bytes{100}, Bytes{1}, std::nullopt},
+                      {"host", std::nullopt, Bytes{1}, std::nullopt},
+                      {"near", Bytes{100}, Bytes{1}, std::nullopt}};
+  machine.engines = {{"compute", MemoryId{0}}};
+  machine.host = MemoryId{1};
+  const auto link = [&](const char* name, std::uint32_t from, std::uint32_t to, std::uint64_t rate) {
+    machine.links.push_back({name, MemoryId{from}, MemoryId{to}, rate, 0ns, std::nullopt, {}});
+  };
+  link("to.near", 0, 2, 100'000'000'000);
+  link("from.near", 2, 0, 100'000'000'000);
+  link("to.host", 0, 1, 1'000'000'000);
+  link("from.host", 1, 0, 1'000'000'000);
+  planning::SerialPlan serial;
+  const auto add = [&](std::uint32_t before, CommandKind kind, std::uint32_t memory_or_link, bool has_place) {
+    Command command;
+    command.kind = kind;
+    if (kind == CommandKind::copy) {
+      command.link = LinkId{memory_or_link};
+    } else {
+      command.memory = MemoryId{memory_or_link};
+    }
+    if (has_place) command.offset = Bytes{0};
+    serial.commands.push_back(command);
+    serial.before.push_back(before);
+  };
+  add(0, CommandKind::allocate, 0, true);
+  add(1, CommandKind::copy, 0, true);   // the first value goes to the near memory
+  add(2, CommandKind::copy, 1, false);  // and comes back where the second one was, which is dead
+  add(2, CommandKind::release, 2, false);
+  add(2, CommandKind::copy, 2, false);  // from where it goes to the host during the long operation
+  add(3, CommandKind::release, 0, false);
+  planning::write_waits(trace, machine, serial);
+  Plan plan;
+  plan.trace_digest = digest(trace);
+  plan.machine = machine;
+  plan.initial = serial.initial;
+  plan.commands = serial.commands;
+  const auto violations = validate(trace, plan);
+  if (!violations.empty()) MESSAGE(violations.front().message);
+  const auto bound = lower_bound(trace, machine);
+  REQUIRE(bound);
+  if (violations.empty()) CHECK(*bound <= simulate(trace, plan).iteration);
+  CHECK(*bound < 1050ns);
 }
 
 TEST_CASE("v2: sizes that add up to more than a machine of version 1 can have are no error") {

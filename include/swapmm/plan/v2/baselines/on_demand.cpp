@@ -12,6 +12,7 @@
 #include <swapmm/plan/v2/baselines/paths.hpp>
 #include <swapmm/plan/v2/baselines/residency.hpp>
 #include <swapmm/plan/v2/baselines/uses.hpp>
+#include <swapmm/plan/v2/baselines/victims.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 
 namespace swapmm::v2::planning {
@@ -38,7 +39,9 @@ class OnDemand {
         now_(trace, machine),
         chain_(machine.memories.size(), trace.operations.size()),
         homes_(trace.tensors.size()),
-        last_use_(trace.tensors.size(), 0) {}
+        victims_(trace.tensors.size(), machine.memories.size()) {
+    for (std::size_t t = 0; t < trace.tensors.size(); ++t) set_victim_key(id_at<TensorId>(t));
+  }
 
   Result<Plan> plan() {
     Plan plan;
@@ -175,6 +178,7 @@ class OnDemand {
   }
 
   void run_iteration() {
+    passed_ = begun_++ * trace_.operations.size();
     for (std::size_t i = 0; i < trace_.operations.size() && !problem_; ++i) {
       const auto operation = id_at<OperationId>(i);
       serve_before_gift(operation);
@@ -188,6 +192,9 @@ class OnDemand {
     position_ = static_cast<std::uint32_t>(index(operation));
     const MemoryId memory = engines_.memory(operation);
     pinned_.clear();
+    if (victim_ == Victim::used_furthest_ahead) {
+      for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) { set_victim_key(tensor); });
+    }
     for_each_access(trace_.operations[index(operation)],
                     [&](TensorId tensor, Access) { pinned_.emplace_back(tensor, memory); });
     for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) {
@@ -198,7 +205,8 @@ class OnDemand {
     const bool concerns_host = !uses_.given_at(operation).empty() || !uses_.host_reads_at(operation).empty();
     if (concerns_host && memory != machine_.host) chain_.run(operation, engines_.engine(operation), machine_.host);
     for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access access) {
-      last_use_[index(tensor)] = ++clock_;
+      ++clock_;
+      if (victim_ == Victim::least_recently_used) set_victim_key(tensor);
       if (access != Access::read) {
         now_.begin_value(tensor, memory);
         release_all_but(tensor, memory);
@@ -268,6 +276,7 @@ class OnDemand {
     command.tensor = tensor;
     command.memory = memory;
     now_.give_back(tensor, memory);
+    victims_.remove(tensor, memory);
     chain_.add(std::move(command), {memory});
   }
 
@@ -286,7 +295,7 @@ class OnDemand {
       command.tensor = tensor;
       command.memory = memory;
       command.offset = *offset;
-      now_.take(tensor, memory, *offset);
+      take(tensor, memory, *offset);
       chain_.add(std::move(command), {memory});
     }
   }
@@ -316,7 +325,7 @@ class OnDemand {
       if (!now_.has_place(tensor, link.to)) {
         const auto offset = make_room(tensor, link.to, depth);
         if (!offset) break;
-        now_.take(tensor, link.to, *offset);
+        take(tensor, link.to, *offset);
         command.offset = *offset;
       }
       pinned_.emplace_back(tensor, link.to);
@@ -345,19 +354,24 @@ class OnDemand {
     return std::nullopt;
   }
 
+  void take(TensorId tensor, MemoryId memory, Bytes offset) {
+    now_.take(tensor, memory, offset);
+    if (!is_home(tensor, memory)) victims_.add(tensor, memory);
+  }
+
+  /// The tensor that is used furthest ahead, or was used longest ago, has the smallest key. Operations count on from
+  /// iteration to iteration.
+  void set_victim_key(TensorId tensor) {
+    if (victim_ == Victim::least_recently_used) return victims_.set_key(tensor, clock_);
+    constexpr std::uint64_t never = ~std::uint64_t{0};
+    const std::uint64_t distance = trace_.operations.empty() ? never : uses_.distance(tensor, at_);
+    victims_.set_key(tensor, distance == never ? 0 : never - (passed_ + index(at_) + distance));
+  }
+
   [[nodiscard]] std::optional<TensorId> find_victim(MemoryId memory) const {
-    std::optional<TensorId> best;
-    std::uint64_t best_age = 0;
-    for (const TensorId tensor : now_.residents(memory)) {
-      if (is_home(tensor, memory)) continue;
-      if (std::ranges::find(pinned_, std::pair(tensor, memory)) != pinned_.end()) continue;
-      const std::uint64_t age =
-          victim_ == Victim::least_recently_used ? clock_ - last_use_[index(tensor)] : uses_.distance(tensor, at_);
-      if (best && age <= best_age) continue;
-      best = tensor;
-      best_age = age;
-    }
-    return best;
+    return victims_.first(memory, [&](TensorId tensor) {
+      return std::ranges::find(pinned_, std::pair(tensor, memory)) == pinned_.end();
+    });
   }
 
   void evict(TensorId tensor, MemoryId memory, std::size_t depth) {
@@ -437,10 +451,12 @@ class OnDemand {
   Residency now_;
   CommandChain chain_;
   std::vector<std::optional<MemoryId>> homes_;  // of each tensor
-  std::vector<std::uint64_t> last_use_;         // of each tensor, by clock_
-  std::uint64_t clock_ = 0;
-  OperationId at_{};            // the operation for which things move
-  std::uint32_t position_ = 0;  // of copies on engines that run operations, too
+  Victims victims_;                             // without homes
+  std::uint64_t clock_ = 0;                     // uses so far
+  std::uint64_t begun_ = 0;                     // iterations
+  std::uint64_t passed_ = 0;                    // operations before this iteration
+  OperationId at_{};                            // the operation for which things move
+  std::uint32_t position_ = 0;                  // of copies on engines that run operations, too
   std::vector<std::pair<TensorId, MemoryId>> pinned_;
   std::optional<Problem> problem_;
 };

@@ -11,7 +11,9 @@ Residency::Residency(const Trace& trace, const Machine& machine)
       machine_(&machine),
       places_(trace.tensors.size()),
       current_(trace.tensors.size()),
-      by_address_(machine.memories.size()) {}
+      by_address_(machine.memories.size()) {
+  for (const Memory& memory : machine.memories) free_.emplace_back(memory.bytes ? memory.bytes->value : 0);
+}
 
 const Residency::Place* Residency::find(TensorId tensor, MemoryId memory) const {
   const std::vector<Place>& places = places_[index(tensor)];
@@ -22,10 +24,15 @@ const Residency::Place* Residency::find(TensorId tensor, MemoryId memory) const 
 std::optional<Bytes> Residency::hole(TensorId tensor, MemoryId memory) const {
   const Memory& in = machine_->memories[index(memory)];
   const Bytes size = trace_->tensors[index(tensor)].bytes;
+  if (!in.max_allocation) {
+    if (size == Bytes{0}) return Bytes{0};
+    const auto offset = free_[index(memory)].lowest(size.value, in.alignment.value);
+    return offset ? std::optional{Bytes{*offset}} : std::nullopt;
+  }
   const auto fitting = [&](Bytes from) -> std::optional<Bytes> {
     auto offset = checked_round_up(from, in.alignment);
     if (!offset) return std::nullopt;
-    if (in.max_allocation && size > Bytes{0}) {
+    if (size > Bytes{0}) {
       if (size > *in.max_allocation) return std::nullopt;
       const std::uint64_t arena = in.max_allocation->value;
       if (offset->value / arena != (offset->value + size.value - 1) / arena) {
@@ -49,21 +56,24 @@ std::optional<Bytes> Residency::hole(TensorId tensor, MemoryId memory) const {
 void Residency::take(TensorId tensor, MemoryId memory, Bytes offset) {
   places_[index(tensor)].push_back({memory, offset});
   std::ranges::sort(places_[index(tensor)], {}, &Place::memory);
-  by_address_[index(memory)].emplace(offset.value, tensor);
+  if (machine_->memories[index(memory)].max_allocation) {
+    by_address_[index(memory)].emplace(offset.value, tensor);
+  } else {
+    free_[index(memory)].take(offset.value, offset.value + trace_->tensors[index(tensor)].bytes.value);
+  }
 }
 
 void Residency::give_back(TensorId tensor, MemoryId memory) {
-  auto& of_memory = by_address_[index(memory)];
-  const auto [first, last] = of_memory.equal_range(offset(tensor, memory).value);
-  of_memory.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == tensor; }));
+  const std::uint64_t begin = offset(tensor, memory).value;
+  if (machine_->memories[index(memory)].max_allocation) {
+    auto& of_memory = by_address_[index(memory)];
+    const auto [first, last] = of_memory.equal_range(begin);
+    of_memory.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == tensor; }));
+  } else {
+    free_[index(memory)].give_back(begin, begin + trace_->tensors[index(tensor)].bytes.value);
+  }
   std::erase_if(places_[index(tensor)], [&](const Place& place) { return place.memory == memory; });
   remove_current(tensor, memory);
-}
-
-std::vector<TensorId> Residency::residents(MemoryId memory) const {
-  std::vector<TensorId> tensors;
-  for (const auto& [begin, tensor] : by_address_[index(memory)]) tensors.push_back(tensor);
-  return tensors;
 }
 
 bool Residency::is_current(TensorId tensor, MemoryId memory) const {

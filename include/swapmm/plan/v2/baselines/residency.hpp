@@ -9,6 +9,7 @@
 
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/v2/baselines/free_ranges.hpp>
 #include <swapmm/plan/v2/machine.hpp>
 
 namespace swapmm::v2::planning {
@@ -31,8 +32,6 @@ class Residency {
   void take(TensorId tensor, MemoryId memory, Bytes offset);
   /// Also forgets that the value is there.
   void give_back(TensorId tensor, MemoryId memory);
-  /// The tensors that have a place in the memory, by address.
-  [[nodiscard]] std::vector<TensorId> residents(MemoryId memory) const;
 
   [[nodiscard]] bool is_current(TensorId tensor, MemoryId memory) const;
   [[nodiscard]] const std::vector<MemoryId>& current(TensorId tensor) const { return current_[index(tensor)]; }
@@ -58,7 +57,8 @@ class Residency {
   const Machine* machine_;
   std::vector<std::vector<Place>> places_;                          // of each tensor
   std::vector<std::vector<MemoryId>> current_;                      // of each tensor, ascending
-  std::vector<std::multimap<std::uint64_t, TensorId>> by_address_;  // of each memory
+  std::vector<std::multimap<std::uint64_t, TensorId>> by_address_;  // of each memory with arenas
+  std::vector<FreeRanges> free_;                                    // of each memory; used without arenas
 };
 
 }  // namespace swapmm::v2::planning

@@ -40,6 +40,7 @@ class WaitWriter {
         given_back_(machine.memories.size()),
         given_(trace.operations.size()),
         read_by_host_(trace.operations.size()) {
+    for (const TraceTensor& tensor : trace.tensors) largest_ = std::max(largest_, tensor.bytes.value);
     for (const Place& place : plan.initial) use_of(place.tensor, place.memory).offset = place.offset;
     for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
       if (trace.tensors[t].kind != TensorKind::input) continue;
@@ -120,7 +121,9 @@ class WaitWriter {
     place.offset = offset;
     const std::uint64_t end = offset.value + trace_.tensors[index(tensor)].bytes.value;
     auto& freed = given_back_[index(memory)];
-    for (auto at = freed.begin(); at != freed.end() && at->first.first < end;) {
+    // What begins before that ends before it, too.
+    const std::uint64_t first = offset.value - std::min(offset.value, largest_);
+    for (auto at = freed.lower_bound({first, 0}); at != freed.end() && at->first.first < end;) {
       if (at->first.second <= offset.value) {
         ++at;
         continue;
@@ -180,6 +183,7 @@ class WaitWriter {
   SerialPlan& plan_;
   const detail::Engines engines_;
   int iteration_ = 0;
+  std::uint64_t largest_ = 0;                   // bytes of the largest tensor
   std::vector<std::vector<PlaceUses>> places_;  // of each tensor
   /// For each memory: ranges of bytes that were given back and not wholly taken again, and by what.
   std::vector<std::map<std::pair<std::uint64_t, std::uint64_t>, Step>> given_back_;

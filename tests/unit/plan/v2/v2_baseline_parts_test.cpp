@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What on-demand and belady of version 2 stand on: free bytes of a memory, and what leaves it first.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/v2/baselines/free_ranges.hpp>
+#include <swapmm/plan/v2/baselines/victims.hpp>
+
+namespace swapmm::v2::planning::baseline_parts_test {
+namespace {
+
+/// The lowest place, found byte by byte.
+std::optional<std::uint64_t> lowest_of(const std::vector<bool>& taken, std::uint64_t size, std::uint64_t alignment) {
+  for (std::uint64_t at = 0; at + size <= taken.size(); at += alignment) {
+    const auto begin = taken.begin() + static_cast<std::ptrdiff_t>(at);
+    if (std::find(begin, begin + static_cast<std::ptrdiff_t>(size), true) ==
+        begin + static_cast<std::ptrdiff_t>(size)) {
+      return at;
+    }
+  }
+  return std::nullopt;
+}
+
+TEST_CASE("the lowest free range is that which a search byte by byte finds") {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const std::uint64_t bytes = 1 + random() % 200;
+    const std::uint64_t alignment = std::uint64_t{1} << (random() % 4);
+    FreeRanges free(bytes);
+    std::vector<bool> taken(bytes, false);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+    for (int step = 0; step < 300; ++step) {
+      if (!places.empty() && random() % 5 < 2) {
+        std::swap(places[random() % places.size()], places.back());
+        const auto [begin, end] = places.back();
+        places.pop_back();
+        free.give_back(begin, end);
+        for (std::uint64_t at = begin; at < end; ++at) taken[at] = false;
+        continue;
+      }
+      const std::uint64_t size = 1 + random() % 40;
+      const auto found = free.lowest(size, alignment);
+      REQUIRE(found == lowest_of(taken, size, alignment));
+      if (!found) continue;
+      free.take(*found, *found + size);
+      places.emplace_back(*found, *found + size);
+      for (std::uint64_t at = *found; at < *found + size; ++at) taken[at] = true;
+    }
+  }
+  FreeRanges none(0);
+  CHECK(!none.lowest(1, 1));
+}
+
+TEST_CASE("the smallest key that may leave is the first victim, in each memory where the tensor is") {
+  Victims victims(3, 2);
+  const auto any = [](TensorId) { return true; };
+  CHECK(!victims.first(MemoryId{0}, any));
+  for (const std::uint32_t t : {0U, 1U, 2U}) victims.set_key(TensorId{t}, 10 - t);
+  victims.add(TensorId{0}, MemoryId{0});
+  victims.add(TensorId{1}, MemoryId{0});
+  victims.add(TensorId{0}, MemoryId{1});
+  CHECK(victims.first(MemoryId{0}, any) == TensorId{1});
+  CHECK(victims.first(MemoryId{0}, [](TensorId t) { return t != TensorId{1}; }) == TensorId{0});
+  CHECK(victims.first(MemoryId{1}, any) == TensorId{0});
+  victims.set_key(TensorId{0}, 1);
+  CHECK(victims.first(MemoryId{0}, any) == TensorId{0});
+  victims.remove(TensorId{0}, MemoryId{0});
+  CHECK(victims.first(MemoryId{0}, any) == TensorId{1});
+  CHECK(victims.first(MemoryId{1}, any) == TensorId{0});
+}
+
+}  // namespace
+}  // namespace swapmm::v2::planning::baseline_parts_test
