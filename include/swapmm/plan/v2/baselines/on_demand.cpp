@@ -21,12 +21,6 @@ namespace {
 /// Iterations until residents repeat; plans that do not by then begin each iteration with what is kept for good.
 constexpr int most_iterations = 12;
 
-Bytes typical_size(const Trace& trace) {
-  Bytes sum;
-  for (const TraceTensor& tensor : trace.tensors) sum += tensor.bytes;
-  return Bytes{trace.tensors.empty() ? 1 : sum.value / trace.tensors.size()};
-}
-
 class OnDemand {
  public:
   OnDemand(const Trace& trace, const Machine& machine, Victim victim)

@@ -15,6 +15,12 @@ std::uint64_t rate_alone(const Machine& machine, const Link& link) {
   return rate;
 }
 
+Bytes typical_size(const Trace& trace) {
+  Bytes sum;
+  for (const TraceTensor& tensor : trace.tensors) sum += tensor.bytes;
+  return Bytes{std::max<std::uint64_t>(1, sum.value / std::max<std::size_t>(1, trace.tensors.size()))};
+}
+
 Paths::Paths(const Machine& machine, Bytes typical)
     : machine_(machine), memories_(machine.memories.size()), ways_(memories_ * memories_) {
   std::vector<double> seconds;

@@ -6,12 +6,16 @@
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/v2/machine.hpp>
 
 namespace swapmm::v2::planning {
 
 /// Bytes per second of a link if nothing else uses its capacities.
 [[nodiscard]] std::uint64_t rate_alone(const Machine& machine, const Link& link);
+
+/// The mean size of a tensor, at least 1.
+[[nodiscard]] Bytes typical_size(const Trace& trace);
 
 /// The fastest ways between memories, one copy after another, for a typical size of a copy. Capacities count as if
 /// nothing else used them.

@@ -25,16 +25,10 @@ void for_each_passed(const Machine& machine, const std::vector<LinkId>& way, F&&
 }
 
 /// The rate of the slowest link of a way.
-std::uint64_t rate_of(const Machine& machine, const std::vector<LinkId>& way) {
+std::uint64_t rate_of_way(const Machine& machine, const std::vector<LinkId>& way) {
   std::uint64_t rate = rate_alone(machine, machine.links[index(way.front())]);
   for (const LinkId link : way) rate = std::min(rate, rate_alone(machine, machine.links[index(link)]));
   return rate;
-}
-
-Bytes typical_size(const Trace& trace) {
-  Bytes sum;
-  for (const TraceTensor& tensor : trace.tensors) sum += tensor.bytes;
-  return Bytes{std::max<std::uint64_t>(1, sum.value / std::max<std::size_t>(1, trace.tensors.size()))};
 }
 
 /// The offset from which on a memory is free for values that pass; none: that would be too little.
@@ -113,7 +107,7 @@ void make_direct(const Machine& machine, MemoryId device, StoreRoutes& routes) {
     link.name = (is_in ? "from." : "to.") + machine.memories[index(store.memory)].name;
     link.from = is_in ? store.memory : device;
     link.to = is_in ? device : store.memory;
-    link.bytes_per_second = rate_of(machine, way);
+    link.bytes_per_second = rate_of_way(machine, way);
     for (const LinkId id : way) {
       const Link& passed = machine.links[index(id)];
       link.latency += passed.latency;
@@ -153,8 +147,8 @@ StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId dev
     // What is slower than a store without limit is not needed, unless it is the host.
     bool is_useful = memory == machine.host || std::ranges::none_of(linked.front(), [&](const Store& direct) {
                        return !machine.memories[index(direct.memory)].bytes &&
-                              rate_of(machine, {direct.in}) >= rate_of(machine, store.in) &&
-                              rate_of(machine, {direct.out}) >= rate_of(machine, store.out);
+                              rate_of_way(machine, {direct.in}) >= rate_of_way(machine, store.in) &&
+                              rate_of_way(machine, {direct.out}) >= rate_of_way(machine, store.out);
                      });
     std::vector<std::pair<MemoryId, Bytes>> free;
     for (const auto* way : {&store.in, &store.out}) {
@@ -171,7 +165,7 @@ StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId dev
     add(std::move(store));
   }
   std::ranges::stable_sort(routes.stores, std::greater{},
-                           [&](const RoutedStore& store) { return rate_of(machine, store.in); });
+                           [&](const RoutedStore& store) { return rate_of_way(machine, store.in); });
   make_direct(machine, device, routes);
   return routes;
 }
