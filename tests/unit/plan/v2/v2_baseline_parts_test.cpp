@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -10,7 +12,9 @@
 #include <vector>
 
 #include <swapmm/plan/v2/baselines/free_ranges.hpp>
+#include <swapmm/plan/v2/baselines/on_demand.hpp>
 #include <swapmm/plan/v2/baselines/victims.hpp>
+#include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning::baseline_parts_test {
 namespace {
@@ -74,6 +78,56 @@ TEST_CASE("the smallest key that may leave is the first victim, in each memory w
   victims.remove(TensorId{0}, MemoryId{0});
   CHECK(victims.first(MemoryId{0}, any) == TensorId{1});
   CHECK(victims.first(MemoryId{1}, any) == TensorId{0});
+}
+
+/// Operations that each read one weight of 100 bytes, in turn.
+Trace weights_in_turn(std::size_t count) {
+  Trace trace;
+  trace.name = "weights";
+  for (std::size_t i = 0; i < count; ++i) {
+    trace.tensors.push_back({"weight", Bytes{100}, TensorKind::persistent, 0});
+    trace.operations.push_back({"use", std::chrono::nanoseconds{50}, {id_at<TensorId>(i)}, {}, {}});
+  }
+  return trace;
+}
+
+/// A device of 200 bytes, a host, and a disk that only the host is linked to.
+Machine disk_behind_host(std::uint64_t host, std::uint64_t disk) {
+  Machine machine;
+  machine.memories = {{"gpu", Bytes{200}, Bytes{1}, std::nullopt},
+                      {"host", Bytes{host}, Bytes{1}, std::nullopt},
+                      {"disk", Bytes{disk}, Bytes{1}, std::nullopt}};
+  machine.engines = {{"compute", MemoryId{0}}};
+  machine.host = MemoryId{1};
+  const auto link = [&](const char* name, std::uint32_t from, std::uint32_t to) {
+    machine.links.push_back(
+        {name, MemoryId{from}, MemoryId{to}, 1'000'000'000, std::chrono::nanoseconds{0}, std::nullopt, {}});
+  };
+  link("host-gpu", 1, 0);
+  link("gpu-host", 0, 1);
+  link("disk-host", 2, 1);
+  link("host-disk", 1, 2);
+  return machine;
+}
+
+TEST_CASE("homes leave room for what passes the host, or do without if everything fits there") {
+  const Trace trace = weights_in_turn(10);
+  for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+    // Half of the weights have their homes on the disk, and pass the host.
+    const Machine small = disk_behind_host(600, 10'000);
+    const auto passing = on_demand(trace, small, victim);
+    REQUIRE(passing);
+    CHECK(validate(trace, *passing).empty());
+    CHECK(std::ranges::count(passing->initial, MemoryId{1}, &Place::memory) == 4);
+    CHECK(std::ranges::count(passing->initial, MemoryId{2}, &Place::memory) == 6);
+    // All fit into the host, and none into the disk.
+    const auto in_host = on_demand(trace, disk_behind_host(1000, 10), victim);
+    REQUIRE(in_host);
+    CHECK(validate(trace, *in_host).empty());
+    CHECK(std::ranges::count(in_host->initial, MemoryId{1}, &Place::memory) == 10);
+    // They fit nowhere.
+    CHECK(!on_demand(trace, disk_behind_host(900, 50), victim));
+  }
 }
 
 }  // namespace
