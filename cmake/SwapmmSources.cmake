@@ -143,8 +143,8 @@ swapmm_files(include/swapmm/plan/v2/spread
   HEADERS engine_part serial_order spread spread_plans stores
   SOURCES engine_part serial_order spread spread_plans stores)
 swapmm_files(include/swapmm/plan/v2/stores
-  HEADERS passing routes store_search stored_plan
-  SOURCES passing routes store_search stored_plan)
+  HEADERS only_device passing routes spread_far store_search stored_plan
+  SOURCES only_device passing routes spread_far store_search stored_plan)
 swapmm_files(include/swapmm/plan/v2/transition
   HEADERS boundary places
   SOURCES boundary check replan transition)

@@ -15,6 +15,8 @@
 #include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
+#include <swapmm/plan/v2/stores/only_device.hpp>
+#include <swapmm/plan/v2/stores/spread_far.hpp>
 #include <swapmm/plan/v2/stores/store_search.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
@@ -181,6 +183,8 @@ Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const M
   if (planner == "best") return plan_best(trace, machine, options, bound);
   Result<Plan> plan = planning::spread(planner, trace, machine, options);
   if (plan) return plan;
+  // Stores behind others take more copies, so they come second.
+  if (Result<Plan> far = planning::spread_far(planner, trace, machine, options)) return far;
   const std::string reason = planning::changes_input_that_host_reads(trace)
                                  ? "the host reads an input that operations change after it has given the next value"
                                  : plan.problem().message;

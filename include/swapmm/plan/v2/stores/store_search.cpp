@@ -14,12 +14,9 @@
 #include <swapmm/plan/v2/baselines/paths.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
-#include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
-#include <swapmm/plan/v2/spread/engine_part.hpp>
-#include <swapmm/plan/v2/spread/stores.hpp>
+#include <swapmm/plan/v2/stores/only_device.hpp>
 #include <swapmm/plan/v2/stores/stored_plan.hpp>
-#include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
@@ -195,45 +192,15 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
 
 }  // namespace
 
-bool changes_input_that_host_reads(const Trace& trace) {
-  std::vector<bool> read(trace.tensors.size(), false);
-  for (const HostRead& host_read : trace.host_reads) {
-    read[index(host_read.tensor)] = trace.tensors[index(host_read.tensor)].kind == TensorKind::input;
-  }
-  bool changes = false;
-  for (const TraceOperation& operation : trace.operations) {
-    for_each_access(operation, [&](TensorId tensor, Access access) {
-      changes = changes || (access != Access::read && read[index(tensor)]);
-    });
-  }
-  return changes;
-}
-
 Result<Plan> search_stores(const Trace& trace, const Machine& machine, const PlanningOptions& options,
                            const LazyBound& lower_bound) {
-  const Result<std::vector<EnginePart>> parts = engine_parts(trace, machine);
-  if (!parts) return parts.problem();
-  if (parts->size() != 1) return Problem{"several engines compute"};
-  const EnginePart& part = parts->front();
-  // The part's trace has the same operations, but its own tensors, and updates for writes of ranges.
-  const Trace& whole = part.trace;
-  std::vector<bool> in_host(whole.tensors.size(), false);
-  for (std::size_t t = 0; t < whole.tensors.size(); ++t) in_host[t] = whole.tensors[t].kind == TensorKind::input;
-  for (const HostRead& read : whole.host_reads) in_host[index(read.tensor)] = true;
-  const StoreRoutes routes = find_routes(whole, machine, part.memory, in_host);
-  if (routes.stores.empty()) return Problem{"no memory can be reached from the device and back"};
-  DeviceCase device{whole, machine, part.memory, routes, in_host};
-  const auto host = std::ranges::find(routes.stores, machine.host, &RoutedStore::memory);
-  if (host != routes.stores.end()) {
-    device.host_store = static_cast<std::size_t>(host - routes.stores.begin());
-  } else if (std::ranges::count(in_host, true) != 0) {
-    return Problem{"there is no way between the host and the device"};
-  }
-
-  std::optional<swapmm::Machine> merged = merged_host(machine, part.memory);
+  const Result<OnlyDevice> only = find_only_device(trace, machine);
+  if (!only) return only.problem();
+  const DeviceCase device = only->device(machine);
+  std::optional<swapmm::Machine> merged = merged_host(machine, device.device);
   if (!merged) return Problem{"the device has no limit"};
-  merged->max_allocation = machine.memories[index(part.memory)].max_allocation;
-  const Result<v1::PlanningCase> planning = v1::make_planning_case(whole, *merged);
+  merged->max_allocation = machine.memories[index(device.device)].max_allocation;
+  const Result<v1::PlanningCase> planning = v1::make_planning_case(device.trace, *merged);
   if (!planning) return planning.problem();
   v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};
   relax(device, *planning, options, store_case);
@@ -252,18 +219,7 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock() - 1);
   if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
-  Plan plan = *judge.best();
-  // Back to the tensors of the whole trace.
-  for (Place& place : plan.initial) place.tensor = part.tensors[index(place.tensor)];
-  for (Command& command : plan.commands) command.tensor = part.tensors[index(command.tensor)];
-  plan.trace_digest = digest(trace);
-  if (const auto violations = validate(trace, plan); !violations.empty()) {
-    if (changes_input_that_host_reads(trace))
-      return Problem{"the host has one place for an input and for what it reads"};
-    return Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
-  }
-  predict(trace, plan);
-  return plan;
+  return for_whole_trace(*only, trace, *judge.best());
 }
 
 }  // namespace swapmm::v2::planning

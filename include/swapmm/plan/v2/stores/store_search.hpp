@@ -15,10 +15,6 @@ namespace swapmm::v2::planning {
 /// far, for those who watch.
 using LazyBound = std::function<std::chrono::nanoseconds(std::chrono::nanoseconds fastest)>;
 
-/// Whether the host reads an input that operations change. In version 2, it has one place for the value that it gives
-/// and for the one that it reads, so not every plan of version 1 is right then.
-[[nodiscard]] bool changes_input_that_host_reads(const Trace& trace);
-
 /// Searches for the fastest plan for one engine that computes, whose device can reach several memories: which tensors
 /// are away over which absences, and where each value is meanwhile. It is the search of `best` of version 1
 /// (plan/search) with a link for each store; every plan is judged by simulate(). Fills in all but `planner` and the
