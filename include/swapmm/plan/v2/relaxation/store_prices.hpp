@@ -91,7 +91,7 @@ class StorePricing {
   std::vector<std::vector<double>> in_cost_;    ///< per store and part: nanoseconds for a byte
   std::vector<std::vector<double>> out_cost_;   ///< per store and part: nanoseconds for a byte
   std::vector<double> cheapest_out_;            ///< per store
-  std::vector<std::uint32_t> cheapest_out_at_;  // the part of it
+  std::vector<std::uint32_t> cheapest_out_at_;  ///< per store: the part of it
   std::vector<std::vector<Asked>> asked_;       ///< per store and window of one value
 };
 
