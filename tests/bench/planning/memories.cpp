@@ -32,21 +32,20 @@ struct Group {
   }
 };
 
-}  // namespace
-
-Report run_memories(const Settings& settings) {
+Report run_instances(const Settings& settings, const std::string& part, bool is_behind) {
   Report report;
   report.rows.columns = {"instance",        "operations",   "must stall",     "time / compute",
                          "bound / compute", "time / bound", "belady / bound", "seconds"};
   const double limit = settings.limit_or(30);
   const std::vector<MemoryInstance> chosen = chosen_of(memory_instances(), settings);
-  Progress progress("memories", chosen.size(), settings.quiet);
+  Progress progress(part, chosen.size(), settings.quiet);
   Group all;
   std::map<std::string, Group> groups;
   for (const MemoryInstance& instance : chosen) {
     progress.step(name_of(instance));
     const Trace trace = trace_of(instance);
-    const v2::Machine machine = machine_of(instance, trace);
+    const v2::Machine linked = machine_of(instance, trace);
+    const v2::Machine machine = is_behind ? with_disk_behind(linked) : linked;
     const auto start = std::chrono::steady_clock::now();
     const Result<v2::Plan> plan = v2::make_plan(settings.planner, trace, machine, within(limit));
     const double seconds = seconds_since(start);
@@ -77,5 +76,10 @@ Report run_memories(const Settings& settings) {
   report.summaries.push_back(report.rows);
   return report;
 }
+
+}  // namespace
+
+Report run_memories(const Settings& settings) { return run_instances(settings, "memories", false); }
+Report run_behind(const Settings& settings) { return run_instances(settings, "behind", true); }
 
 }  // namespace swapmm::bench

@@ -243,4 +243,15 @@ v2::Machine machine_of(const MemoryInstance& instance, const Trace& trace) {
   return machine;
 }
 
+v2::Machine with_disk_behind(v2::Machine machine) {
+  constexpr v2::MemoryId near{1};
+  constexpr v2::MemoryId disk{2};
+  for (v2::Link& link : machine.links) {
+    if (link.from != disk && link.to != disk) continue;
+    (link.from == disk ? link.to : link.from) = near;
+    link.capacities.clear();
+  }
+  return machine;
+}
+
 }  // namespace swapmm::bench

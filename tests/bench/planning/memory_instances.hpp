@@ -48,5 +48,7 @@ struct MemoryInstance {
 [[nodiscard]] Trace trace_of(const MemoryInstance& instance);
 /// The machine for that trace.
 [[nodiscard]] v2::Machine machine_of(const MemoryInstance& instance, const Trace& trace);
+/// The same machine, but the disk is linked to the near memory, and not to the device.
+[[nodiscard]] v2::Machine with_disk_behind(v2::Machine machine);
 
 }  // namespace swapmm::bench
