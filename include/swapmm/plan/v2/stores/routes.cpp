@@ -36,28 +36,28 @@ std::optional<Bytes> free_from(const Trace& trace, const Machine& machine, Memor
                                const std::vector<bool>& in_host) {
   const Memory& memory = machine.memories[index(id)];
   std::uint64_t left = memory.bytes->value;
-  std::uint64_t largest = 0;
+  const auto size_of = [&](std::size_t t) { return round_up(trace.tensors[t].bytes, memory.alignment).value; };
+  const auto stays = [&](std::size_t t) { return id == machine.host && in_host[t]; };  // it passes nothing
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    const std::uint64_t bytes = round_up(trace.tensors[t].bytes, memory.alignment).value;
-    if (id == machine.host && in_host[t]) {
-      left -= std::min(left, bytes);  // it has a place there, and passes nothing
-    } else {
-      largest = std::max(largest, bytes);
-    }
+    if (stays(t)) left -= std::min(left, size_of(t));
   }
+  std::uint64_t largest = 0;  // of those that can pass
+  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
+    if (!stays(t) && size_of(t) <= left) largest = std::max(largest, size_of(t));
+  }
+  if (largest == 0) return std::nullopt;
   // Room for some to pass at a time.
   constexpr std::uint64_t some = 8;
   const std::uint64_t quarter = left / 4;
-  const std::uint64_t size = largest > quarter ? std::min(largest, left / 2) : std::min(some * largest, quarter);
-  if (size < std::max<std::uint64_t>(std::min(largest, left / 2), 1)) return std::nullopt;
+  const std::uint64_t size = largest > quarter ? largest : std::min(some * largest, quarter);
   std::uint64_t from = (memory.bytes->value - size) / memory.alignment.value * memory.alignment.value;
   if (memory.max_allocation) {
     // In one arena, or in whole ones.
     const std::uint64_t arena = memory.max_allocation->value;
     const std::uint64_t last = (memory.bytes->value - 1) / arena * arena;
-    if (from < last) from = memory.bytes->value - last >= std::min(largest, left / 2) ? last : from / arena * arena;
+    if (from < last) from = memory.bytes->value - last >= largest ? last : from / arena * arena;
   }
-  if (from == 0 || memory.bytes->value - from > left) return std::nullopt;
+  if (memory.bytes->value - from > left) return std::nullopt;
   return Bytes{from};
 }
 

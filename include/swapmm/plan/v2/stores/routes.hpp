@@ -34,8 +34,8 @@ struct StoreRoutes {
 };
 
 /// Finds the stores of the only device that computes: those that are linked to it, and those with ways through memories
-/// of which a part is free for this: a few of the largest tensors, but no more than half of what `in_host`, the tensors
-/// that must be in the host, leaves there.
+/// of which a part is free for this: room for eight of the largest tensor, but no more than a quarter of what
+/// `in_host`, the tensors that must be in the host, leaves there; room for one in any case.
 [[nodiscard]] StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId device,
                                       const std::vector<bool>& in_host);
 
