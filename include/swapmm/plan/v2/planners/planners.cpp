@@ -226,8 +226,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   }
   std::optional<Result<std::chrono::nanoseconds>> known;
   const planning::LazyBound bound = [&](std::chrono::nanoseconds fastest) {
-    // When planning is to end, only a few more steps are worth their time.
-    const auto go_on = [&, steps = 8]() mutable {
+    // When planning is to end, a dozen steps are worth their time.
+    const auto go_on = [&, steps = 12]() mutable {
       return !options.go_on || options.go_on(PlanningProgress{fastest, std::chrono::nanoseconds{0}}) || steps-- > 0;
     };
     if (!known) known = planning::lower_bound_while(trace, machine, {}, go_on);

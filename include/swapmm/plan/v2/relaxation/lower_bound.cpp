@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include <swapmm/plan/v2/bound.hpp>
@@ -144,6 +145,7 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
     if (memory == machine.host) continue;
     const Trace part = planning::part_on_engine(trace, machine, engine);
     if (!check_trace(part)) continue;
+    std::optional<swapmm::Machine> alone;
     for (const std::vector<MemoryId>& device : device_sets(machine, memory)) {
       if (device.size() > 1 && !go_on()) break;
       auto merged = planning::merged_host(machine, device);
@@ -157,9 +159,10 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
       const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(problem, *merged, effort);
       if (!copies) return copies.problem();
       bound = std::max(bound, *copies - roundings(planning::links_across(machine, device), part));
-      if (device.size() == 1 && compute.size() == 1) {
-        bound = std::max(bound, bound_for_stores(part, machine, memory, *merged, go_on));
-      }
+      if (device.size() == 1) alone = merged;
+    }
+    if (alone && compute.size() == 1) {
+      bound = std::max(bound, bound_for_stores(part, machine, memory, *alone, go_on));
     }
   }
   if (!go_on()) return bound;
