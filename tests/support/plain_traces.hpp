@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -23,6 +24,17 @@ namespace swapmm::test {
 [[nodiscard]] inline TraceOperation operation(std::int64_t duration, std::vector<TensorId> reads,
                                               std::vector<TensorId> writes = {}, std::vector<TensorId> updates = {}) {
   return {"step", std::chrono::nanoseconds{duration}, std::move(reads), std::move(writes), std::move(updates)};
+}
+
+/// Operations that each read one weight, in turn.
+[[nodiscard]] inline Trace weights_in_turn(std::size_t count, std::uint64_t bytes, std::int64_t duration) {
+  Trace trace;
+  trace.name = "weights";
+  for (std::size_t t = 0; t < count; ++t) {
+    trace.tensors.push_back(tensor(bytes));
+    trace.operations.push_back(operation(duration, {id_at<TensorId>(t)}));
+  }
+  return trace;
 }
 
 /// A byte a nanosecond each way, so that bytes are times.

@@ -15,20 +15,11 @@
 #include <swapmm/plan/v2/stores/stored_plan.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
+#include "support/plain_traces.hpp"
+
 using namespace swapmm;
 
 namespace {
-
-/// Operations that each read one weight of 100 bytes, in turn.
-Trace weights_in_turn(std::size_t count) {
-  Trace trace;
-  trace.name = "weights";
-  for (std::size_t i = 0; i < count; ++i) {
-    trace.tensors.push_back({"weight", Bytes{100}, TensorKind::persistent, 0});
-    trace.operations.push_back({"use", std::chrono::nanoseconds{50}, {id_at<TensorId>(i)}, {}, {}});
-  }
-  return trace;
-}
 
 /// A device of 220 bytes, a host of that many, and a disk without limit.
 v2::Machine small_host_and_disk(std::uint64_t host_bytes) {
@@ -64,7 +55,7 @@ v2::planning::StoreRoutes routes_of(const Trace& trace, const v2::Machine& machi
 }  // namespace
 
 TEST_CASE("values that find no place in the wanted store go on to the next one, and the plan is valid") {
-  const Trace trace = weights_in_turn(6);
+  const Trace trace = test::weights_in_turn(6, 100, 50);
   for (const std::uint64_t host_bytes : {50U, 150U, 350U, 900U}) {
     CAPTURE(host_bytes);
     const v2::Machine machine = small_host_and_disk(host_bytes);
@@ -89,7 +80,7 @@ TEST_CASE("values that find no place in the wanted store go on to the next one, 
 }
 
 TEST_CASE("a memory behind another one is a store with a way through it, where a part stays free") {
-  const Trace trace = weights_in_turn(6);
+  const Trace trace = test::weights_in_turn(6, 100, 50);
   const v2::Machine machine = disk_behind_host(2000);
   const v2::planning::StoreRoutes routes = routes_of(trace, machine);
   REQUIRE(routes.stores.size() == 2);
@@ -119,7 +110,7 @@ TEST_CASE("a memory behind another one is a store with a way through it, where a
 }
 
 TEST_CASE("nothing is stored behind a memory without limit, or behind one that is too small to pass") {
-  const Trace trace = weights_in_turn(6);
+  const Trace trace = test::weights_in_turn(6, 100, 50);
   v2::Machine machine = disk_behind_host(2000);
   machine.memories[1].bytes = std::nullopt;
   CHECK(routes_of(trace, machine).stores.size() == 1);
@@ -132,7 +123,7 @@ TEST_CASE("nothing is stored behind a memory without limit, or behind one that i
 }
 
 TEST_CASE("values of a store behind another one pass it, a few at a time, and the plan is valid") {
-  const Trace trace = weights_in_turn(6);
+  const Trace trace = test::weights_in_turn(6, 100, 50);
   for (const std::uint64_t host_bytes : {220U, 400U, 900U, 2000U}) {
     CAPTURE(host_bytes);
     const v2::Machine machine = disk_behind_host(host_bytes);
@@ -171,7 +162,7 @@ TEST_CASE("values of a store behind another one pass it, a few at a time, and th
 }
 
 TEST_CASE("what passes a memory has places there that no two values share at a step") {
-  Trace trace = weights_in_turn(4);
+  Trace trace = test::weights_in_turn(4, 100, 50);
   const v2::Machine machine = disk_behind_host(2000);
   v2::planning::StoreRoutes routes = routes_of(trace, machine);
   const v2::planning::DeviceCase device{trace, machine, v2::MemoryId{0}, routes,

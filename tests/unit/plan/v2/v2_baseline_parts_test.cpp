@@ -16,6 +16,8 @@
 #include <swapmm/plan/v2/baselines/victims.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
+#include "support/plain_traces.hpp"
+
 namespace swapmm::v2::planning::baseline_parts_test {
 namespace {
 
@@ -80,17 +82,6 @@ TEST_CASE("the smallest key that may leave is the first victim, in each memory w
   CHECK(victims.first(MemoryId{1}, any) == TensorId{0});
 }
 
-/// Operations that each read one weight of 100 bytes, in turn.
-Trace weights_in_turn(std::size_t count) {
-  Trace trace;
-  trace.name = "weights";
-  for (std::size_t i = 0; i < count; ++i) {
-    trace.tensors.push_back({"weight", Bytes{100}, TensorKind::persistent, 0});
-    trace.operations.push_back({"use", std::chrono::nanoseconds{50}, {id_at<TensorId>(i)}, {}, {}});
-  }
-  return trace;
-}
-
 /// A device of 200 bytes, a host, and a disk that only the host is linked to.
 Machine disk_behind_host(std::uint64_t host, std::uint64_t disk) {
   Machine machine;
@@ -111,7 +102,7 @@ Machine disk_behind_host(std::uint64_t host, std::uint64_t disk) {
 }
 
 TEST_CASE("homes leave room for what passes the host, or do without if everything fits there") {
-  const Trace trace = weights_in_turn(10);
+  const Trace trace = test::weights_in_turn(10, 100, 50);
   for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
     // Half of the weights have their homes on the disk, and pass the host.
     const Machine small = disk_behind_host(600, 10'000);

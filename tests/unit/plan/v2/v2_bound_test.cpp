@@ -26,14 +26,7 @@ using test::tensor;
 constexpr std::uint64_t byte_per_ns = 1'000'000'000;
 
 /// Four weights of 100 bytes, used one after the other, 5 ns each.
-Trace four_weights() {
-  Trace trace;
-  for (std::uint32_t t = 0; t < 4; ++t) {
-    trace.tensors.push_back(tensor(100));
-    trace.operations.push_back(operation(5, {TensorId{t}}));
-  }
-  return trace;
-}
+Trace four_weights() { return test::weights_in_turn(4, 100, 5); }
 
 Machine with_near(std::uint64_t device, std::vector<std::pair<std::uint64_t, std::uint64_t>> near) {
   Machine machine = from_version_1(machine_of(device));

@@ -104,13 +104,11 @@ class OnDemand {
       const auto device = id_at<MemoryId>(d);
       if (!engines_.computes(device)) continue;
       for (const MemoryId store : stores_near(device)) {
-        const std::vector<LinkId> way = paths_.links(device, store);
-        for (std::size_t i = 0; i + 1 < way.size(); ++i) {
-          const MemoryId passed = machine_.links[index(way[i])].to;
-          if (engines_.computes(passed) || now_.unlimited(passed)) continue;
+        for_each_passed(machine_, paths_.links(device, store), [&](std::size_t, MemoryId passed) {
+          if (engines_.computes(passed) || now_.unlimited(passed)) return;
           // One value on its way out, and one on its way in.
           room[index(passed)] = std::min(largest + largest, Bytes{machine_.memories[index(passed)].bytes->value / 2});
-        }
+        });
       }
     }
     return room;

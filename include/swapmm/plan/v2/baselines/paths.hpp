@@ -14,6 +14,12 @@ namespace swapmm::v2::planning {
 /// Bytes per second of a link if nothing else uses its capacities.
 [[nodiscard]] std::uint64_t rate_alone(const Machine& machine, const Link& link);
 
+/// Calls f(i, memory) for each memory between the ends of a way: that which link i leads to.
+template <class F>
+void for_each_passed(const Machine& machine, const std::vector<LinkId>& way, F&& f) {
+  for (std::size_t i = 0; i + 1 < way.size(); ++i) f(i, machine.links[index(way[i])].to);
+}
+
 /// The mean size of a tensor, at least 1.
 [[nodiscard]] Bytes typical_size(const Trace& trace);
 

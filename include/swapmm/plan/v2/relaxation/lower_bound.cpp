@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include <swapmm/plan/v2/bound.hpp>
@@ -65,30 +66,16 @@ std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId 
 /// has its next value in another one; so such copies are left out. With the host among them, what it gives needs no
 /// copy, and is left out, too.
 Trace for_several(const Trace& trace, bool with_host) {
-  std::vector<bool> is_left_out(trace.tensors.size(), false);
+  std::vector<bool> kept(trace.tensors.size(), true);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    is_left_out[t] = with_host && trace.tensors[t].kind == TensorKind::input;
+    kept[t] = !with_host || trace.tensors[t].kind != TensorKind::input;
   }
-  Trace kept;
-  kept.name = trace.name;
-  std::vector<TensorId> ids(trace.tensors.size());
-  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    if (is_left_out[t]) continue;
-    ids[t] = id_at<TensorId>(kept.tensors.size());
-    kept.tensors.push_back(trace.tensors[t]);
-  }
-  const auto keep = [&](const std::vector<TensorId>& list) {
-    std::vector<TensorId> left;
-    for (const TensorId tensor : list) {
-      if (!is_left_out[index(tensor)]) left.push_back(ids[index(tensor)]);
-    }
-    return left;
-  };
-  for (const TraceOperation& operation : trace.operations) {
-    kept.operations.push_back(
-        {operation.name, operation.duration, keep(operation.reads), keep(operation.writes), keep(operation.updates)});
-  }
-  return kept;
+  const planning::KeptTensors tensors(trace, std::move(kept));
+  Trace several;
+  several.name = trace.name;
+  several.tensors = tensors.tensors();
+  for (const TraceOperation& operation : trace.operations) several.operations.push_back(tensors.of(operation));
+  return several;
 }
 
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
@@ -154,7 +141,8 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
       merged->alignment = Bytes{1};
       if (!swapmm::check_machine(*merged)) continue;
       const bool has_host = std::ranges::find(device, machine.host) != device.end();
-      const Trace problem = device.size() == 1 ? part : for_several(part, has_host);
+      const Trace several = device.size() == 1 ? Trace{} : for_several(part, has_host);
+      const Trace& problem = device.size() == 1 ? part : several;
       if (!check_trace(problem)) continue;
       const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(problem, *merged, effort);
       if (!copies) return copies.problem();

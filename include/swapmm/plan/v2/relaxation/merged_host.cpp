@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <swapmm/ir/limits.hpp>
@@ -85,6 +86,26 @@ std::optional<swapmm::Machine> merged_host(const Machine& machine, const std::ve
   return merged;
 }
 
+KeptTensors::KeptTensors(const Trace& trace, std::vector<bool> kept) : kept_(std::move(kept)), ids_(kept_.size()) {
+  for (std::size_t t = 0; t < kept_.size(); ++t) {
+    if (!kept_[t]) continue;
+    ids_[t] = id_at<TensorId>(tensors_.size());
+    tensors_.push_back(trace.tensors[t]);
+  }
+}
+
+TraceOperation KeptTensors::of(const TraceOperation& operation) const {
+  const auto only_kept = [&](const std::vector<TensorId>& list) {
+    std::vector<TensorId> ids;
+    for (const TensorId tensor : list) {
+      if (kept_[index(tensor)]) ids.push_back(id(tensor));
+    }
+    return ids;
+  };
+  return {operation.name, operation.duration, only_kept(operation.reads), only_kept(operation.writes),
+          only_kept(operation.updates)};
+}
+
 Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine) {
   const detail::Engines engines(trace, machine);
   bool alone = true;
@@ -113,35 +134,24 @@ Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine
   }
   const auto mine = [&](TensorId tensor) { return user[index(tensor)] == static_cast<std::uint32_t>(engine); };
 
+  std::vector<bool> kept(trace.tensors.size(), false);
+  for (std::size_t t = 0; t < kept.size(); ++t) kept[t] = mine(id_at<TensorId>(t));
+  const KeptTensors tensors(trace, std::move(kept));
   Trace part;
   part.name = trace.name;
-  std::vector<TensorId> ids(trace.tensors.size());
-  for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-    if (!mine(id_at<TensorId>(t))) continue;
-    ids[t] = id_at<TensorId>(part.tensors.size());
-    part.tensors.push_back(trace.tensors[t]);
-  }
-  const auto only_mine = [&](const std::vector<TensorId>& list) {
-    std::vector<TensorId> kept;
-    for (const TensorId tensor : list) {
-      if (mine(tensor)) kept.push_back(ids[index(tensor)]);
-    }
-    return kept;
-  };
+  part.tensors = tensors.tensors();
   std::vector<std::uint32_t> position(trace.operations.size() + 1, 0);  // operations of the part before this one
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     position[i + 1] = position[i];
     if (engines.engine(id_at<OperationId>(i)) != engine) continue;
     ++position[i + 1];
-    const TraceOperation& operation = trace.operations[i];
-    part.operations.push_back({operation.name, operation.duration, only_mine(operation.reads),
-                               only_mine(operation.writes), only_mine(operation.updates)});
+    part.operations.push_back(tensors.of(trace.operations[i]));
   }
   for (TraceTensor& tensor : part.tensors) tensor.available_from = position[tensor.available_from];
   for (const HostRead& read : trace.host_reads) {
     const std::uint32_t before = position[index(read.after_operation) + 1];
     if (!mine(read.tensor) || before == 0) continue;
-    part.host_reads.push_back({ids[index(read.tensor)], OperationId{before - 1}});
+    part.host_reads.push_back({tensors.id(read.tensor), OperationId{before - 1}});
   }
   return part;
 }

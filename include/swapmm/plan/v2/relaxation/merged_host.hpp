@@ -26,6 +26,23 @@ struct CutLinks {
 };
 [[nodiscard]] CutLinks links_across(const Machine& machine, const std::vector<MemoryId>& device);
 
+/// Some tensors of a trace, with ids of their own.
+class KeptTensors {
+ public:
+  KeptTensors(const Trace& trace, std::vector<bool> kept);
+
+  [[nodiscard]] const std::vector<TraceTensor>& tensors() const { return tensors_; }
+  /// The id of a tensor that is kept.
+  [[nodiscard]] TensorId id(TensorId tensor) const { return ids_[index(tensor)]; }
+  /// An operation of the trace with its accesses to them.
+  [[nodiscard]] TraceOperation of(const TraceOperation& operation) const;
+
+ private:
+  std::vector<bool> kept_;
+  std::vector<TensorId> ids_;
+  std::vector<TraceTensor> tensors_;
+};
+
 /// The part of a trace that one engine runs, without tensors that other engines use, too, and without what only version
 /// 2 can say. Every plan for the trace contains one for this part.
 [[nodiscard]] Trace part_on_engine(const Trace& trace, const Machine& machine, EngineId engine);

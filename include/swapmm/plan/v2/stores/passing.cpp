@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <swapmm/plan/v2/baselines/paths.hpp>
+
 namespace swapmm::v2::planning {
 namespace {
 
@@ -36,7 +38,7 @@ class PassingPlacer {
     // One by one, each at the beginning of what is free.
     for (std::size_t c = 0; c < copies_.size(); ++c) {
       places_[c].first = places_[c].last = copies_[c].step;
-      for_each_passed(c, [&](std::size_t i, MemoryId memory) {
+      for_each_passed(device_.machine, way(c), [&](std::size_t i, MemoryId memory) {
         places_[c].offsets[i] = device_.routes.passing[index(memory)].value_or(Bytes{0});
       });
     }
@@ -47,10 +49,6 @@ class PassingPlacer {
   [[nodiscard]] const std::vector<LinkId>& way(std::size_t copy) const {
     const RoutedStore& store = device_.stores()[copies_[copy].store];
     return copies_[copy].is_in ? store.in : store.out;
-  }
-  template <class F>
-  void for_each_passed(std::size_t copy, F&& f) const {
-    for (std::size_t i = 0; i + 1 < way(copy).size(); ++i) f(i, device_.machine.links[index(way(copy)[i])].to);
   }
 
   /// A tensor has one place in a memory, so a value passes between the tensor's copies before and after.
@@ -113,7 +111,7 @@ class PassingPlacer {
     std::vector<Bytes*> offsets;
     std::vector<std::size_t> members;
     for (std::size_t c = 0; c < copies_.size(); ++c) {
-      for_each_passed(c, [&](std::size_t i, MemoryId passed) {
+      for_each_passed(device_.machine, way(c), [&](std::size_t i, MemoryId passed) {
         if (passed != id) return;
         members.push_back(c);
         offsets.push_back(&places_[c].offsets[i]);

@@ -18,12 +18,6 @@ namespace {
 
 constexpr std::size_t most_routed = 64;
 
-/// Calls f(memory) for each memory between the ends of a way.
-template <class F>
-void for_each_passed(const Machine& machine, const std::vector<LinkId>& way, F&& f) {
-  for (std::size_t i = 0; i + 1 < way.size(); ++i) f(machine.links[index(way[i])].to);
-}
-
 /// The rate of the slowest link of a way.
 std::uint64_t rate_of_way(const Machine& machine, const std::vector<LinkId>& way) {
   std::uint64_t rate = rate_alone(machine, machine.links[index(way.front())]);
@@ -152,7 +146,7 @@ StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId dev
                      });
     std::vector<std::pair<MemoryId, Bytes>> free;
     for (const auto* way : {&store.in, &store.out}) {
-      for_each_passed(machine, *way, [&](MemoryId passed) {
+      for_each_passed(machine, *way, [&](std::size_t, MemoryId passed) {
         // What is behind a memory without limit is not needed.
         const bool is_limited = machine.memories[index(passed)].bytes.has_value();
         const auto from = is_limited ? free_from(trace, machine, passed, in_host) : std::nullopt;
@@ -173,7 +167,7 @@ StoreRoutes find_routes(const Trace& trace, const Machine& machine, MemoryId dev
 std::optional<Bytes> largest_to_pass(const StoreRoutes& routes, const Machine& machine, const RoutedStore& store) {
   std::optional<Bytes> least;
   for (const auto* way : {&store.in, &store.out}) {
-    for_each_passed(machine, *way, [&](MemoryId passed) {
+    for_each_passed(machine, *way, [&](std::size_t, MemoryId passed) {
       const Memory& memory = machine.memories[index(passed)];
       const std::optional<Bytes>& from = routes.passing[index(passed)];
       if (!from) return;

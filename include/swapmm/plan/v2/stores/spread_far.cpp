@@ -38,22 +38,22 @@ Result<Plan> spread_far(std::string_view planner, const Trace& trace, const Mach
   const StoreRoutes& routes = only->routes;
   if (std::ranges::none_of(routes.stores, &RoutedStore::is_far)) return Problem{"no store is behind another one"};
   const DeviceCase device = only->device(machine);
-  Result<std::vector<EnginePart>> parts = engine_parts(device.trace, routes.direct);
-  if (!parts) return parts.problem();
-  SpreadCase direct{device.trace, routes.direct, *std::move(parts), {routes.links}};
+  const SpreadCase direct{trace, routes.direct, {only->part}, {routes.links}};
   std::optional<Plan> best;
   std::optional<Problem> problem;
   for (const double speed : {1.0, 0.5, 0.25}) {
     const swapmm::Machine merged = machine_of_part(direct, 0, speed);
-    const Result<swapmm::Plan> old = swapmm::make_plan(planner, direct.parts[0].trace, merged, options);
+    const Result<swapmm::Plan> old = swapmm::make_plan(planner, device.trace, merged, options);
     if (!old) return old.problem();
     const Result<SpreadPlan> spread = spread_plans(direct, {&*old});
     if (!spread) {
       problem = spread.problem();
       continue;
     }
-    const std::vector<std::size_t> store_of = stores_of(spread->plan, routes, device.trace.tensors.size());
-    const auto wanted = [&](TensorId tensor, std::optional<std::uint32_t>) { return store_of[index(tensor)]; };
+    const std::vector<std::size_t> store_of = stores_of(spread->plan, routes, trace.tensors.size());
+    const auto wanted = [&](TensorId tensor, std::optional<std::uint32_t>) {
+      return store_of[index(only->part.tensors[index(tensor)])];
+    };
     Result<Plan> stored = stored_plan(device, *old, wanted, {});
     if (stored) stored = for_whole_trace(*only, trace, *std::move(stored));
     if (!stored) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <swapmm/plan/v2/baselines/paths.hpp>
 #include <swapmm/plan/v2/schedule/waits.hpp>
 #include <swapmm/plan/v2/spread/serial_order.hpp>
 #include <swapmm/plan/v2/stores/passing.hpp>
@@ -69,6 +70,9 @@ class StoredPlanWriter {
     return plan_.commands[order_.commands[step]];
   }
   [[nodiscard]] const RoutedStore& store_at(std::size_t store) const { return device_.stores()[store]; }
+  [[nodiscard]] const std::vector<LinkId>& way_of(const StoreCopy& copy) const {
+    return copy.is_in ? store_at(copy.store).in : store_at(copy.store).out;
+  }
   /// The memory of a store, as large as values may fill it.
   [[nodiscard]] const Memory& memory_of(std::size_t store) const {
     return device_.routes.direct.memories[index(store_at(store).memory)];
@@ -259,30 +263,25 @@ class StoredPlanWriter {
   void write_step(std::uint32_t step) {
     write_command(step);
     if (passing_.empty()) return;
-    for (const std::uint32_t c : begins_at_[step]) write_way(step, c, true);
+    for (const std::uint32_t c : begins_at_[step]) write_way(step, c);
     for (const std::uint32_t c : ends_at_[step]) {
-      const RoutedStore& store = store_at(copies_[c].store);
-      const std::vector<LinkId>& way = copies_[c].is_in ? store.in : store.out;
-      for (std::size_t i = 0; i + 1 < way.size(); ++i) {
-        const MemoryId memory = device_.machine.links[index(way[i])].to;
+      for_each_passed(device_.machine, way_of(copies_[c]), [&](std::size_t, MemoryId memory) {
         if (device_.routes.passing[index(memory)]) write_release(step, copies_[c].tensor, memory);
-      }
+      });
     }
   }
 
   /// The copies between the store and the last memory before the device, or behind it.
-  void write_way(std::uint32_t step, std::uint32_t copy, bool is_in) {
-    const RoutedStore& store = store_at(copies_[copy].store);
-    const std::vector<LinkId>& way = is_in ? store.in : store.out;
-    for (std::size_t i = 0; i + 1 < way.size(); ++i) {
+  void write_way(std::uint32_t step, std::uint32_t copy) {
+    const std::vector<LinkId>& way = way_of(copies_[copy]);
+    for_each_passed(device_.machine, way, [&](std::size_t i, MemoryId passed) {
       Command command;
       command.kind = CommandKind::copy;
       command.tensor = copies_[copy].tensor;
       command.link = way[i];
-      const MemoryId passed = device_.machine.links[index(way[i])].to;
       if (device_.routes.passing[index(passed)]) command.offset = passing_[copy].offsets[i];
       add(order_.before[step], std::move(command));
-    }
+    });
   }
 
   void write_release(std::uint32_t step, TensorId tensor, MemoryId memory) {
@@ -316,7 +315,7 @@ class StoredPlanWriter {
     const RoutedStore& store = store_at(value.store);
     const std::uint32_t passing = passing_of_step_[step];
     // On its way in, a value may have come to the last memory before.
-    if (passing != none && (out || passing_[passing].first == step)) write_way(step, passing, !out);
+    if (passing != none && (out || passing_[passing].first == step)) write_way(step, passing);
     command.kind = CommandKind::copy;
     command.link = out ? store.out.back() : store.in.back();
     if (!out) command.offset = old.offset;
