@@ -181,11 +181,13 @@ swapmm_files(include/swapmm/runtime/book
   SOURCES compiled_plan given_plan planning_task program_book program_book_budgets program_book_changes program_book_joint program_book_store program_book_times store_key
           tiered_plan)
 swapmm_files(include/swapmm/runtime/core
-  HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations link_probe make_core neighbour_change observation plan_controller round_measurement
+  HEADERS budget_change core entrance_options failures gate host_access host_views iteration_capture kept_operations make_core neighbour_change observation plan_controller round_measurement
     run_again running_operation session session_state tensor_registry)
 swapmm_files(include/swapmm/runtime/joint
   HEADERS link_group plan_turns turn_board turn_taker
   SOURCES link_group shared_links)
+swapmm_files(include/swapmm/runtime/links
+  HEADERS link_probe neighbour_links port_probe probe_ends)
 swapmm_files(include/swapmm/runtime/moves
   HEADERS access_check demand drops faults followed_log plan_executor plan_start residents role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe

@@ -29,7 +29,7 @@ struct NeighbourBench : Bench<A> {
   static constexpr Bytes bytes{4 * Bench<A>::size};
 
   std::shared_ptr<Neighbour> neighbour = A::neighbour(this->backend, bytes);
-  typename A::Backend::NeighbourMemory there = this->backend.allocate_at(*neighbour, bytes);
+  typename A::Backend::NeighbourMemory there = this->backend.allocate_at(*neighbour, bytes, 0);
 };
 
 }  // namespace swapmm::conformance
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE_DEFINE("a neighbour of another backend is refused", A, c_neig
   using namespace swapmm;
   conformance::Bench<A> bench;
   const conformance::Stranger stranger;
-  CHECK_THROWS_AS((void)bench.backend.allocate_at(stranger, Bytes{64}), BackendError);
+  CHECK_THROWS_AS((void)bench.backend.allocate_at(stranger, Bytes{64}, 0), BackendError);
 }
 
 #define SWAPMM_NEIGHBOUR_CONFORMANCE(ADAPTOR)             \

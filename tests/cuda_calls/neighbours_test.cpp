@@ -28,11 +28,11 @@ TEST_CASE_FIXTURE(TwoDevicesFixture, "memory of a neighbour is on its device, an
   const auto neighbour = cuda::neighbour(1, Bytes{65536});
   CHECK(neighbour->name() == "a part of Second GPU (device 1)");
   fake_cuda::clear_calls();
-  auto there = backend.allocate_at(*neighbour, Bytes{8192});
+  auto there = backend.allocate_at(*neighbour, Bytes{8192}, 0);
   REQUIRE(calls_of("cudaMalloc").size() == 1);
   CHECK(calls_of("cudaMalloc")[0].number == 1);
   CHECK(calls_of("cudaDeviceEnablePeerAccess").size() == 1);
-  auto more = backend.allocate_at(*neighbour, Bytes{8192});  // the access is enabled already
+  auto more = backend.allocate_at(*neighbour, Bytes{8192}, 0);  // the access is enabled already
 
   Event out = backend.make_event();
   Event in = backend.make_event();
@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(TwoDevicesFixture,
   CheckedBackend backend = fake_backend();
   auto memory = backend.allocate(Bytes{4096});
   const auto place = backend.address(memory, Bytes{0}, Bytes{512});
-  auto there = backend.allocate_at(*cuda::neighbour(1, Bytes{65536}), Bytes{8192});
+  auto there = backend.allocate_at(*cuda::neighbour(1, Bytes{65536}), Bytes{8192}, 0);
   CHECK(calls_of("cudaDeviceEnablePeerAccess").empty());
   Event out = backend.make_event();
   backend.copy_to_neighbour(there, Bytes{0}, place, Bytes{512}, {}, out);
@@ -93,7 +93,7 @@ TEST_CASE_FIXTURE(TwoDevicesFixture, "what cannot be a neighbour is refused, and
   CheckedBackend backend = fake_backend();
   const auto large = cuda::neighbour(1, Bytes{std::uint64_t{1} << 40U});
   try {
-    (void)backend.allocate_at(*large, large->capacity());
+    (void)backend.allocate_at(*large, large->capacity(), 0);
     FAIL("the memory was given");
   } catch (const BackendError& error) {
     CHECK(error.kind == BackendError::Kind::out_of_device_memory);

@@ -83,7 +83,7 @@ TEST_CASE("neighbours: what cannot be one is refused") {
   opencl::Backend alone = test::shared_backend();  // its context has one device
   std::string text;
   try {
-    (void)alone.allocate_at(*opencl::neighbour(test::second_device(), 1_MiB), 1_MiB);
+    (void)alone.allocate_at(*opencl::neighbour(test::second_device(), 1_MiB), 1_MiB, 0);
   } catch (const BackendError& error) {
     text = error.what();
   }

@@ -181,20 +181,25 @@ void draw_budgets(simulated::detail::Random& random, TestProgram& program) {
   draw_slabs(random, device, manager);
 }
 
-void draw_neighbour(simulated::detail::Random& random, TestProgram& program) {
+void draw_neighbours(simulated::detail::Random& random, TestProgram& program) {
   if (!percent_chance(random, 20) || program.manager.check_access) return;
   constexpr std::array<std::uint64_t, 4> alignments{1, 16, 64, 256};
-  const Bytes alignment{alignments[random.below(4)]};
   const auto most = static_cast<std::uint32_t>(Sizes(program).most_live().value);
-  const Bytes capacity = alignment + Bytes{random.below(most)};
-  const Bytes largest = percent_chance(random, 20) ? alignment + Bytes{random.below(2048)} : capacity;
-  program.neighbour = {.capacity = capacity, .alignment = alignment, .largest_allocation = largest};
-  program.device.neighbour_in.bytes_per_second = 100'000'000U << random.below(8);
-  program.device.neighbour_out.bytes_per_second = 100'000'000U << random.below(8);
+  std::uint32_t count = 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Bytes alignment{alignments[random.below(4)]};
+    const Bytes capacity = alignment + Bytes{random.below(most / count + 1)};
+    const Bytes largest = percent_chance(random, 20) ? alignment + Bytes{random.below(2048)} : capacity;
+    const std::uint64_t in = std::uint64_t{100'000'000} << random.below(8);
+    const std::uint64_t out = std::uint64_t{100'000'000} << random.below(8);
+    program.neighbours.push_back({capacity, alignment, largest, in, out});
+    if (i == 0 && percent_chance(random, 60)) count = 2 + random.below(3);
+  }
 }
 
 void draw_codec(simulated::detail::Random& random, TestProgram& program) {
-  if (!percent_chance(random, 50) || program.file || program.neighbour || program.device.max_allocation) return;
+  if (!percent_chance(random, 50) || program.file || !program.neighbours.empty() || program.device.max_allocation)
+    return;
   // An encoded form may take 64 bytes more than the value, and programs that limit the host have no room for them.
   if (program.manager.host_budget != Options().host_budget || program.device.host_bytes) return;
   program.codec_staging = Bytes{2 * encoder_bytes(Bytes{128 + random.below(2048)}).value};

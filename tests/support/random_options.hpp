@@ -11,8 +11,8 @@ namespace swapmm::test {
 void draw_device(simulated::detail::Random& random, simulated::Options& device);
 
 /// Of some devices one direction of copies is far slower than the other.
-/// Behind the budgets: a neighbour with room for a part of the values.
-void draw_neighbour(simulated::detail::Random& random, TestProgram& program);
+/// Behind the budgets: neighbours with room for a part of the values, now and then more than there are paths.
+void draw_neighbours(simulated::detail::Random& random, TestProgram& program);
 /// Behind files and neighbours, which it does not work together with: values are encoded on their way.
 void draw_codec(simulated::detail::Random& random, TestProgram& program);
 /// Behind the budgets: a file, and little room on the host.

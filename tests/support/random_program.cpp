@@ -66,7 +66,7 @@ class ProgramGenerator {
     simulated::detail::Random disk(program_.seed ^ 0xD15C'F11EU);  // as with `later`
     draw_file(disk, program_);
     simulated::detail::Random second(program_.seed ^ 0x2'DEF'1CE5U);  // as with `later`
-    draw_neighbour(second, program_);
+    draw_neighbours(second, program_);
     if (with_side_downloads) add_side_downloads(extras, program_);
     simulated::detail::Random codec(program_.seed ^ 0xC0'DEC0'DE55U);  // as with `later`
     draw_codec(codec, program_);

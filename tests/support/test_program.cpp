@@ -189,10 +189,10 @@ std::ostream& operator<<(std::ostream& out, const TestProgram& program) {
     out << "file: capacity " << program.file->capacity.value << ", alignment " << program.file->alignment.value
         << ", staging " << program.manager.file_staging.value << "\n";
   }
-  if (program.neighbour) {
-    out << "neighbour: capacity " << program.neighbour->capacity.value << ", alignment "
-        << program.neighbour->alignment.value << ", largest allocation " << program.neighbour->largest_allocation.value
-        << "\n";
+  for (const NeighbourSetup& neighbour : program.neighbours) {
+    out << "neighbour: capacity " << neighbour.capacity.value << ", alignment " << neighbour.alignment.value
+        << ", largest allocation " << neighbour.largest_allocation.value << ", bytes per second in "
+        << neighbour.in_per_second << ", out " << neighbour.out_per_second << "\n";
   }
   print_scheduler(out, program.scheduler);
   for (const Action& action : program.actions) out << action << "\n";

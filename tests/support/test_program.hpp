@@ -125,6 +125,8 @@ struct NeighbourSetup {
   Bytes capacity;
   Bytes alignment;
   Bytes largest_allocation;
+  std::uint64_t in_per_second = 0;   ///< bytes of copies from there
+  std::uint64_t out_per_second = 0;  ///< bytes of copies to there
 
   friend bool operator==(const NeighbourSetup&, const NeighbourSetup&) = default;
 };
@@ -134,7 +136,7 @@ struct TestProgram {
   simulated::Options device{};
   Options manager{};
   std::optional<FileSetup> file{};
-  std::optional<NeighbourSetup> neighbour{};
+  std::vector<NeighbourSetup> neighbours{};
   /// Options::codec_staging, beside the budget of `manager`: its tensors have as much room as without.
   Bytes codec_staging{};
   SchedulerOptions scheduler{};

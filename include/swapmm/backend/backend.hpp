@@ -24,23 +24,47 @@ namespace swapmm {
 /// The queues of a backend. Each runs its commands in order. Only events order commands in different queues. The first
 /// three exist on every backend. Values of a file pass through memory of the host: they are copied between that memory
 /// and the device in the staged queues, and the host reads and writes the file in the last two; these four exist with
-/// FileBackend. Copies from neighbours' memory and to it are in queues of their own, which exist with NeighbourBackend.
+/// FileBackend. Copies from neighbours' memory and to it are in queues of their own, which exist with NeighbourBackend:
+/// a pair for each of the paths that neighbours are on.
 enum class QueueKind : std::uint8_t {
   compute,
   h2d,
   d2h,
   staged_h2d,
   staged_d2h,
-  neighbour_in,
+  neighbour_in,  ///< of path 0; see neighbour_in_queue()
   neighbour_out,
+  neighbour_2_in,
+  neighbour_2_out,
+  neighbour_3_in,
+  neighbour_3_out,
   file_read,
   file_write
 };
-inline constexpr std::size_t queue_count = 9;         ///< number of queues
-inline constexpr std::size_t base_queue_count = 3;    ///< number of queues of every backend: the first ones
-inline constexpr std::size_t device_queue_count = 7;  ///< number of queues of the device: the first ones
-/// The position of a queue in arrays: 0 to 8.
+inline constexpr std::size_t queue_count = 13;         ///< number of queues
+inline constexpr std::size_t base_queue_count = 3;     ///< number of queues of every backend: the first ones
+inline constexpr std::size_t device_queue_count = 11;  ///< number of queues of the device: the first ones
+/// The position of a queue in arrays: 0 to 12.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
+
+/// How many neighbours have copies beside each other's. Further ones share the last path.
+inline constexpr std::size_t neighbour_path_count = 3;
+/// The queue of copies from neighbours on that path: 0 to 2.
+[[nodiscard]] constexpr QueueKind neighbour_in_queue(std::size_t path) {
+  return static_cast<QueueKind>(index(QueueKind::neighbour_in) + 2 * path);
+}
+/// The queue of copies to neighbours on that path.
+[[nodiscard]] constexpr QueueKind neighbour_out_queue(std::size_t path) {
+  return static_cast<QueueKind>(index(QueueKind::neighbour_out) + 2 * path);
+}
+/// Whether the queue is one of those, in either direction.
+[[nodiscard]] constexpr bool is_of_neighbours(QueueKind queue) {
+  return queue >= QueueKind::neighbour_in && queue <= QueueKind::neighbour_3_out;
+}
+/// The path of such a queue.
+[[nodiscard]] constexpr std::size_t neighbour_path(QueueKind queue) {
+  return (index(queue) - index(QueueKind::neighbour_in)) / 2;
+}
 
 /// A kernel argument in the form that raw launches of an API take: the address and the size of a value, such as a
 /// buffer object or a device pointer. Refers to the value, which must exist as long as the argument is used. The value
@@ -211,7 +235,7 @@ concept DeviceCopyBackend =
     };
 
 /// A backend that can also keep values in the memory of other devices: of those that its Neighbour objects stand for.
-/// A copy is queued on neighbour_in or neighbour_out, starts after `waits`, and records the event. It may pass through
+/// A copy is queued on the queue of the memory's path in its direction, starts after `waits`, and records the event. It may pass through
 /// the host where a device cannot reach the other one's memory. record(), wait(queue, events), flush(), status(),
 /// wait() and finish() know these queues as those of the device. NeighbourMemory is nothrow-movable, may be released
 /// while queued work uses it, and keeps what it needs of the other device alive. Functions throw BackendError of the kind
@@ -220,12 +244,13 @@ template <class B>
 concept NeighbourBackend =
     Backend<B> &&
     std::is_nothrow_move_constructible_v<typename B::NeighbourMemory> &&
-    requires(B b, const Neighbour& neighbour, typename B::NeighbourMemory& memory,
+    requires(B b, const Neighbour& neighbour, std::size_t path, typename B::NeighbourMemory& memory,
              const typename B::NeighbourMemory& source, const typename B::Address& place, typename B::Event& event,
              std::span<const typename B::Event* const> waits, Bytes bytes, std::span<std::byte> to,
              std::span<const std::byte> from) {
-      // Bytes on a neighbour, at most its largest_allocation().
-      { b.allocate_at(neighbour, bytes) } -> std::same_as<typename B::NeighbourMemory>;
+      // Bytes on a neighbour, at most its largest_allocation(). All memory of a neighbour is on one path.
+      { b.allocate_at(neighbour, bytes, path) } -> std::same_as<typename B::NeighbourMemory>;
+      { source.path() } -> std::same_as<std::size_t>;
       // Queue a copy between the device and a neighbour.
       { b.copy_from_neighbour(place, source, bytes, bytes, waits, event) };   // to, from, from_offset, size
       { b.copy_to_neighbour(memory, bytes, place, bytes, waits, event) };     // to, to_offset, from, size

@@ -501,10 +501,10 @@ bool told_host_and_file_apart(World& world) {
                      [](const PlanSummary& plan) { return plan.tells_file; });
 }
 
-// The device has room for some tensors, the neighbour for some others, and the host has the rest.
-void trained_with_a_neighbour(World& world) {
+// The device has room for some tensors, two neighbours for some others, and the host has the rest.
+void trained_with_neighbours(World& world) {
   Options options = small();
-  options.neighbours = {simulated::neighbour(Bytes{512})};
+  options.neighbours = {simulated::neighbour(Bytes{256}), simulated::neighbour(Bytes{256})};
   world.make_manager(options, steady({.planner = "belady"}));
   const Network network = make_network(world, 3);
   for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
@@ -515,7 +515,7 @@ void trained_with_a_neighbour(World& world) {
   world.synchronize();
 }
 
-bool used_the_neighbour(World& world) {
+bool used_neighbours(World& world) {
   const auto report = world.report();
   return followed_at_all(world) && report->neighbours_read.value > 0 && report->neighbours_written.value > 0;
 }
@@ -634,7 +634,7 @@ constexpr std::array<Scenario, 24> all{{
     {.name = "measured plans", .run = measured_plans, .achieved = sampled},
     {.name = "values in a file", .run = values_in_a_file, .achieved = used_the_file},
     {.name = "trained with a file", .run = trained_with_a_file, .achieved = told_host_and_file_apart},
-    {.name = "trained with a neighbour", .run = trained_with_a_neighbour, .achieved = used_the_neighbour, .stride = 6},
+    {.name = "trained with neighbours", .run = trained_with_neighbours, .achieved = used_neighbours, .stride = 6},
     {.name = "trained with encodings", .run = trained_with_encodings, .achieved = used_encodings, .stride = 6},
     {.name = "changing budgets", .run = changing_budgets, .achieved = changed_budgets},
 }};

@@ -56,10 +56,10 @@ class CppPrinter {
            << "  manager_options.file = std::make_shared<swapmm::test::MemoryFile>(Bytes{"
            << program_.file->capacity.value << "}, Bytes{" << program_.file->alignment.value << "});\n";
     }
-    if (program_.neighbour) {
+    for (const NeighbourSetup& neighbour : program_.neighbours) {
       out_ << "  // A neighbour as the backend has it, of that size.\n"
-           << "  manager_options.neighbours = {swapmm::simulated::neighbour(Bytes{"
-           << program_.neighbour->capacity.value << "})};\n";
+           << "  manager_options.neighbours.push_back(swapmm::simulated::neighbour(Bytes{" << neighbour.capacity.value
+           << "}));\n";
     }
     if (program_.codec_staging.value != 0) {
       const std::string staging = std::to_string(program_.codec_staging.value);

@@ -112,8 +112,8 @@ class ProgramRun {
     backend_.emplace(device_.backend());
     Options memory = program_.manager;
     if (program_.file) memory.file = std::make_shared<MemoryFile>(program_.file->capacity, program_.file->alignment);
-    if constexpr (requires { D::neighbour(*program_.neighbour); }) {
-      if (program_.neighbour) use(D::neighbour(*program_.neighbour), memory);
+    if constexpr (requires { D::neighbour(program_.neighbours.front()); }) {
+      for (const NeighbourSetup& setup : program_.neighbours) use(D::neighbour(setup), memory);
     }
     if constexpr (requires { D::encodes; }) {
       memory.codec_staging = program_.codec_staging;
@@ -127,7 +127,7 @@ class ProgramRun {
   // What copies pass through counts as the host's, and programs that limit the host have no room for it.
   static void use(std::shared_ptr<Neighbour> neighbour, Options& memory) {
     const bool limited = memory.host_budget != Options().host_budget;
-    if (neighbour->staging().value == 0 || !limited) memory.neighbours = {std::move(neighbour)};
+    if (neighbour->staging().value == 0 || !limited) memory.neighbours.push_back(std::move(neighbour));
   }
 
   [[nodiscard]] bool ok() const { return result_.failure.empty() && !kernel_failure_.any(); }

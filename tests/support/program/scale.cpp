@@ -36,9 +36,9 @@ TestProgram scaled_to(Bytes alignment, TestProgram program) {
   scale(program.manager.pinned_budget, factor);
   scale(program.manager.host_budget, factor);
   if (program.file) scale(program.file->capacity, factor);
-  if (program.neighbour) {
-    scale(program.neighbour->capacity, factor);
-    scale(program.neighbour->largest_allocation, factor);
+  for (NeighbourSetup& neighbour : program.neighbours) {
+    scale(neighbour.capacity, factor);
+    scale(neighbour.largest_allocation, factor);
   }
   program.manager.device_budget = std::max(program.manager.device_budget, alignment);
   for (Action& action : program.actions) {

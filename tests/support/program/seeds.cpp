@@ -91,7 +91,7 @@ class Company {
     if (!one_in(4)) program.scheduler.planning = Planning::immediate;
     if (!one_in(3)) program.scheduler.trial_iterations = 0;
     program.scheduler.max_sequences = SchedulerOptions().max_sequences;
-    program.neighbour.reset();
+    program.neighbours.clear();
     program.codec_staging = {};
     if (program.file) {
       program.file.reset();

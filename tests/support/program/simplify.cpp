@@ -87,7 +87,10 @@ class Simplifier {
     set(manager.demand_mode, usual.demand_mode);
     set(manager.check_access, usual.check_access);
     set(program_.file, std::optional<FileSetup>());
-    set(program_.neighbour, std::optional<NeighbourSetup>());
+    if (program_.neighbours.size() > 1) {
+      set(program_.neighbours, std::vector<NeighbourSetup>{program_.neighbours.front()});
+    }
+    set(program_.neighbours, std::vector<NeighbourSetup>());
     set(program_.codec_staging, Bytes{});
   }
 

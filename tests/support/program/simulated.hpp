@@ -33,8 +33,13 @@ class SimulatedProgramDevice {
 
   [[nodiscard]] const Backend& backend() const { return probe_; }
   [[nodiscard]] static std::shared_ptr<Neighbour> neighbour(const NeighbourSetup& setup) {
-    return std::make_shared<simulated::Neighbour>(simulated::NeighbourOptions{
-        .bytes = setup.capacity, .alignment = setup.alignment, .largest_allocation = setup.largest_allocation});
+    simulated::NeighbourOptions options;
+    options.bytes = setup.capacity;
+    options.alignment = setup.alignment;
+    options.largest_allocation = setup.largest_allocation;
+    options.in = {.bytes_per_second = setup.in_per_second};
+    options.out = {.bytes_per_second = setup.out_per_second};
+    return std::make_shared<simulated::Neighbour>(std::move(options));
   }
 
   static void launch(simulated::Queue& queue, std::string_view name, Kernel& kernel, const LaunchForm& form,

@@ -119,25 +119,32 @@ class SWAPMM_EXPORT Neighbour final : public swapmm::Neighbour {
 /// A neighbour for Options::neighbours: see Neighbour.
 [[nodiscard]] SWAPMM_EXPORT std::shared_ptr<Neighbour> neighbour(int device, Bytes bytes);
 
-/// Memory on a neighbour; opaque. The destructor waits for the manager's device.
+/// Memory on a neighbour. The destructor waits for the manager's device.
 class SWAPMM_EXPORT NeighbourMemory {
  public:
   /// Takes over the memory. The moved-from object is empty.
   NeighbourMemory(NeighbourMemory&& other) noexcept
-      : session_(std::move(other.session_)), data_(std::exchange(other.data_, nullptr)), device_(other.device_) {}
+      : session_(std::move(other.session_)),
+        data_(std::exchange(other.data_, nullptr)),
+        device_(other.device_),
+        path_(other.path_) {}
   /// Takes over the memory, and releases the memory that this object had.
   NeighbourMemory& operator=(NeighbourMemory&& other) noexcept;
   ~NeighbourMemory() { end(); }
 
+  /// As Backend::allocate_at() was told.
+  [[nodiscard]] std::size_t path() const { return path_; }
+
  private:
   friend class Backend;
-  NeighbourMemory(std::shared_ptr<detail::Session> session, std::byte* data, int device)
-      : session_(std::move(session)), data_(data), device_(device) {}
+  NeighbourMemory(std::shared_ptr<detail::Session> session, std::byte* data, int device, std::size_t path)
+      : session_(std::move(session)), data_(data), device_(device), path_(path) {}
   void end() noexcept;
 
   std::shared_ptr<detail::Session> session_;
   std::byte* data_;
   int device_;
+  std::size_t path_;
 };
 
 /// The codec, and the device memory that values pass through on their way; opaque.
@@ -374,7 +381,7 @@ class SWAPMM_EXPORT Backend {
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                   std::span<const Event* const> waits, Event& event);
 
-  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size);
+  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size, std::size_t path);
   void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
                            std::span<const Event* const> waits, Event& event);
   void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,

@@ -379,7 +379,7 @@ void Backend::write_file(FileMemory& file, Bytes file_offset, const HostMemory& 
 void Backend::wait(QueueKind queue, std::span<const Event* const> waits) {
   const WaitList list = wait_list(waits);
   if (list.size() == 0) return;  // without a list a barrier would wait for the whole queue
-  const bool of_neighbours = queue == QueueKind::neighbour_in || queue == QueueKind::neighbour_out;
+  const bool of_neighbours = is_of_neighbours(queue);
   cl_event native = nullptr;
   check(clEnqueueBarrierWithWaitList(session_->use(queue), list.size(), list.data(), of_neighbours ? &native : nullptr),
         "clEnqueueBarrierWithWaitList");

@@ -79,7 +79,11 @@ class SWAPMM_EXPORT HostMemory {
 };
 
 /// A buffer on a neighbour; opaque. The destructor of a neighbour's last one waits for all copies.
-class NeighbourMemory {
+class SWAPMM_EXPORT NeighbourMemory {
+ public:
+  /// As Backend::allocate_at() was told.
+  [[nodiscard]] std::size_t path() const;
+
  private:
   friend class Backend;
   NeighbourMemory(std::shared_ptr<detail::NeighbourLink> link, Handle<cl_mem> buffer);
@@ -272,7 +276,7 @@ class SWAPMM_EXPORT Backend {
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                   std::span<const Event* const> waits, Event& event);
 
-  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size);
+  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size, std::size_t path);
   void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
                            std::span<const Event* const> waits, Event& event);
   void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,

@@ -116,9 +116,9 @@ class Session {
   bool reads_pageable_early = false;
 
  private:
-  static std::size_t barrier_index(QueueKind queue) { return queue == QueueKind::neighbour_in ? 0 : 1; }
+  static std::size_t barrier_index(QueueKind queue) { return index(queue) - index(QueueKind::neighbour_in); }
 
-  std::array<Handle<cl_event>, 2> barriers_;
+  std::array<Handle<cl_event>, 2 * neighbour_path_count> barriers_;
   std::vector<cl_command_queue> neighbour_queues_;  // their links own them
   mutable std::array<FileThread, queue_count - device_queue_count> file_threads_;
 };

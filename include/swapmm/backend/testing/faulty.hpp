@@ -31,10 +31,13 @@ class Faulty {
   /// An object whose first use may fail, as the fault plan says.
   template <class Inner>
   using Lazy = detail::LazilyFailing<Inner>;
-
-  /// An object of B whose first use may fail.
+  /// Such an object of B.
   template <class Inner>
   class Wrapped {
+   public:
+    /// Of a NeighbourMemory.
+    [[nodiscard]] std::size_t path() const { return object_.inner.path(); }
+
    private:
     friend class Faulty;
     explicit Wrapped(Lazy<Inner> object) : object_(std::move(object)) {}
@@ -42,7 +45,11 @@ class Faulty {
   };
 
   /// @{
-  /// The memories of B; the last three if it has them.
+  /// The types of B; the last three memories if it has them.
+  using Queue = typename B::Queue;
+  using NativeEvent = typename B::NativeEvent;
+  using WaitList = typename B::WaitList;
+  using Where = CallSite;  ///< the place of a call
   using DeviceMemory = Wrapped<typename B::DeviceMemory>;
   using NeighbourMemory = Wrapped<typename detail::NeighbourMemoryOf<B>::Type>;
   using Encoder = Wrapped<typename runtime::EncodingTypes<B>::Encoder>;
@@ -95,13 +102,6 @@ class Faulty {
     std::optional<FaultPlan> failed_;       // a failure of the work before this point
     std::optional<FaultPlan> file_failed_;  // the same of a file's work, which later work does not share
   };
-
-  /// @{
-  /// The types of B.
-  using Queue = typename B::Queue;
-  using NativeEvent = typename B::NativeEvent;
-  using WaitList = typename B::WaitList;
-  using Where = CallSite;  ///< the place of a call
 
   /// A view of B.
   template <class T>
@@ -220,16 +220,16 @@ class Faulty {
     });
   }
 
-  [[nodiscard]] NeighbourMemory allocate_at(const Neighbour& neighbour, Bytes size,
+  [[nodiscard]] NeighbourMemory allocate_at(const Neighbour& neighbour, Bytes size, std::size_t path,
                                             Where where = Where::current()) requires NeighbourBackend<B> {
     return NeighbourMemory(
-        make(FaultClass::device_allocation, where, [&] { return inner_.allocate_at(neighbour, size); }));
+        make(FaultClass::device_allocation, where, [&] { return inner_.allocate_at(neighbour, size, path); }));
   }
   void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
                            std::span<const Event* const> waits, Event& event,
                            Where where = Where::current()) requires NeighbourBackend<B> {
     const auto plan = enter(FaultClass::copy_to_device, where);
-    copy(plan, QueueKind::neighbour_in, to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
+    copy(plan, neighbour_in_queue(from.path()), to, from, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_from_neighbour(to.object_.inner, from.object_.inner, from_offset, size, w, event.object_.inner);
     });
   }
@@ -237,7 +237,7 @@ class Faulty {
                          std::span<const Event* const> waits, Event& event,
                          Where where = Where::current()) requires NeighbourBackend<B> {
     const auto plan = enter(FaultClass::copy_to_host, where);
-    copy(plan, QueueKind::neighbour_out, from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
+    copy(plan, neighbour_out_queue(to.path()), from, to, waits, event, [&](std::span<const InnerEvent* const> w) {
       inner_.copy_to_neighbour(to.object_.inner, to_offset, from.object_.inner, size, w, event.object_.inner);
     });
   }

@@ -129,25 +129,25 @@ void Backend::copy_on_device(const Address& to, Bytes to_offset, const Address& 
   shared_->device.copy_on_device(issue, part_of(to.place(), to_offset), part_of(from.place(), from_offset), size);
 }
 
-NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size) {
+NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size, std::size_t path) {
   const auto* const known = dynamic_cast<const Neighbour*>(&neighbour);
   if (known == nullptr) {
     throw BackendError(BackendError::Kind::failed, -30, "simulated device: " + neighbour.name() + " is not simulated");
   }
   const BlockId id = shared_->device.allocate_at(known->state_, size);
-  return NeighbourMemory({std::shared_ptr<Device>(shared_, &shared_->device), id});
+  return {{std::shared_ptr<Device>(shared_, &shared_->device), id}, path};
 }
 
 void Backend::copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
                                   std::span<const Event* const> waits, Event& event) {
-  queue({QueueKind::neighbour_in, CommandKind::copy_from_neighbour, to.place(), from.claim_, from_offset, size}, waits,
-        event);
+  queue({neighbour_in_queue(from.path()), CommandKind::copy_from_neighbour, to.place(), from.claim_, from_offset, size},
+        waits, event);
 }
 
 void Backend::copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
-  queue({QueueKind::neighbour_out, CommandKind::copy_to_neighbour, from.place(), to.claim_, to_offset, size}, waits,
-        event);
+  queue({neighbour_out_queue(to.path()), CommandKind::copy_to_neighbour, from.place(), to.claim_, to_offset, size},
+        waits, event);
 }
 
 void Backend::read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to) {

@@ -83,12 +83,18 @@ class HostMemory {
   std::byte* data_;
 };
 
-/// Memory of a neighbour; opaque.
+/// Memory of a neighbour.
 class NeighbourMemory {
+ public:
+  /// As Backend::allocate_at() was told.
+  [[nodiscard]] std::size_t path() const { return path_; }
+
  private:
   friend class Backend;
-  explicit NeighbourMemory(detail::Claim<&detail::Device::release_host> claim) : claim_(std::move(claim)) {}
+  NeighbourMemory(detail::Claim<&detail::Device::release_host> claim, std::size_t path)
+      : claim_(std::move(claim)), path_(path) {}
   detail::Claim<&detail::Device::release_host> claim_;
+  std::size_t path_;
 };
 
 /// Device memory for values on their way; opaque.
@@ -331,7 +337,7 @@ class SWAPMM_EXPORT Backend {
   void write_file(FileMemory& file, Bytes file_offset, const HostMemory& from, Bytes from_offset, Bytes size,
                   std::span<const Event* const> waits, Event& event);
 
-  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size);
+  [[nodiscard]] NeighbourMemory allocate_at(const swapmm::Neighbour& neighbour, Bytes size, std::size_t path);
   void copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
                            std::span<const Event* const> waits, Event& event);
   void copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,

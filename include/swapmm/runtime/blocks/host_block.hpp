@@ -135,4 +135,32 @@ class HostBlockList {
   std::unique_ptr<Block> first_;
 };
 
+/// The same, of which the oldest one comes first.
+template <Backend B>
+class HostBlockQueue {
+ public:
+  using Block = HostBlock<B>;
+
+  void push(std::unique_ptr<Block> block) noexcept {
+    newer_.push(std::move(block));
+    ++size_;
+  }
+  /// Removes the block that was pushed first; null if there is none.
+  std::unique_ptr<Block> pop() noexcept {
+    std::unique_ptr<Block> block = older_.pop();
+    if (block == nullptr) {
+      while (std::unique_ptr<Block> newest = newer_.pop()) older_.push(std::move(newest));
+      block = older_.pop();
+    }
+    if (block != nullptr) --size_;
+    return block;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  HostBlockList<B> newer_;  // the newest one first
+  HostBlockList<B> older_;  // the oldest one first; all are older than those
+  std::size_t size_ = 0;
+};
+
 }  // namespace swapmm::runtime

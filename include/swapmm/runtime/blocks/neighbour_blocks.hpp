@@ -22,7 +22,8 @@
 namespace swapmm::runtime {
 
 /// The memory of neighbours as blocks for values: arenas, of which each is one allocation. The first one with room
-/// serves, so earlier neighbours are used before later ones. Their bytes are NeighbourCopies' to allocate.
+/// serves. Each of the first neighbours has a path of its own, and the others share the last one; faster paths are used
+/// first, if their speeds are known. Their bytes are NeighbourCopies' to allocate.
 template <Backend B>
 class NeighbourBlocks {
  public:
@@ -30,6 +31,7 @@ class NeighbourBlocks {
 
   explicit NeighbourBlocks(std::span<const std::shared_ptr<Neighbour>> neighbours) {
     for (const std::shared_ptr<Neighbour>& neighbour : neighbours) {
+      all_.push_back(neighbour.get());
       (void)add(*neighbour, neighbour->capacity());
       staging_ += neighbour->staging();
     }
@@ -40,15 +42,28 @@ class NeighbourBlocks {
   /// A block of at least `size` bytes; work queued before may still use it (see busy()). Null if no neighbour has room
   /// in one piece.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
+    for (const std::size_t path : order_) {
+      if (std::unique_ptr<Block> block = acquire_on(path, size)) return block;
+    }
+    return nullptr;
+  }
+  /// The same, of the neighbours on that path.
+  [[nodiscard]] std::unique_ptr<Block> acquire_on(std::size_t path, Bytes size) {
     for (std::size_t number = 0; number < arenas_.size(); ++number) {
-      if (arenas_[number].state != State::open) continue;
-      std::unique_ptr<Block> block = arenas_[number].blocks->acquire(size, [](Bytes) { return true; });
+      Arena& arena = arenas_[number];
+      if (arena.state != State::open || path_of(*arena.neighbour) != path) continue;
+      std::unique_ptr<Block> block = arena.blocks->acquire(size, [](Bytes) { return true; });
       if (block == nullptr) continue;
       block->arena = static_cast<std::uint32_t>(number);
       peak_ = std::max(peak_, in_use());
       return block;
     }
     return nullptr;
+  }
+  /// Called while nothing is in use: acquire() tries the paths in this order; at first it is that of the options.
+  void begin_with(const NeighbourOrder& order) noexcept {
+    order_ = order;
+    peak_ = in_use();
   }
 
   /// Takes a block back. Work that uses it may still be queued. Its bytes stay while promised reads need them.
@@ -57,15 +72,27 @@ class NeighbourBlocks {
     arenas_[arena].blocks->release(std::move(block));
   }
 
-  /// Calls visit(number, neighbour, bytes) for each arena; those that were removed have 0 bytes.
+  /// Calls visit(number, neighbour, path, bytes) for each arena; those that were removed have 0 bytes.
   template <class Visit>
   void for_each_arena(Visit&& visit) const {
     for (std::size_t number = 0; number < arenas_.size(); ++number) {
-      visit(number, *arenas_[number].neighbour, bytes_in(arenas_[number]));
+      const Arena& arena = arenas_[number];
+      visit(number, *arena.neighbour, path_of(*arena.neighbour), bytes_in(arena));
     }
   }
 
-  [[nodiscard]] Bytes capacity() const { return sum(bytes_in); }
+  /// The path that copies of the neighbour are on.
+  [[nodiscard]] std::size_t path_of(const Neighbour& neighbour) const {
+    const auto at = static_cast<std::size_t>(std::ranges::find(all_, &neighbour) - all_.begin());
+    return std::min(at, neighbour_path_count - 1);
+  }
+  /// The bytes of the arenas on each path.
+  [[nodiscard]] NeighbourBytes capacities() const {
+    NeighbourBytes bytes;
+    for (const Arena& arena : arenas_) bytes[path_of(*arena.neighbour)] += bytes_in(arena);
+    return bytes;
+  }
+  [[nodiscard]] Bytes all_bytes() const { return sum(bytes_in); }
   [[nodiscard]] Bytes in_use() const {
     return sum([](const Arena& arena) { return arena.blocks ? arena.blocks->in_use() : Bytes{}; });
   }
@@ -97,7 +124,7 @@ class NeighbourBlocks {
       const Bytes now = std::min(left, largest);
       added.push_back(free_number(neighbour));
       Arena& arena = arenas_[added.back()];
-      arena.blocks.emplace(PlaceMap(now, now, alignment), Home::neighbour);
+      arena.blocks.emplace(PlaceMap(now, now, alignment), neighbour_home(path_of(neighbour)));
       arena.state = State::open;
       left -= now;
     }
@@ -162,7 +189,9 @@ class NeighbourBlocks {
     return all;
   }
 
+  std::vector<const Neighbour*> all_;  // in the order of the options
   std::deque<Arena> arenas_;
+  NeighbourOrder order_ = neighbours_as_listed;
   Bytes alignment_{1};
   Bytes staging_;
   Bytes peak_;

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
@@ -16,6 +18,9 @@ namespace swapmm::runtime {
 
 /// The bytes of a memory that the host does not address (a file, a neighbour's) as blocks for values. Never more than
 /// the map of places has.
+///
+/// A copy into a block waits for the last copy from it. Blocks that were given back are therefore used again oldest
+/// first, and only if there are some: otherwise copies in one direction would wait for those in the other one.
 template <Backend B>
 class PlacedBlocks {
  public:
@@ -30,20 +35,17 @@ class PlacedBlocks {
     size = round_up(size, places_.alignment());
     kept_.take_if([](const Block& kept) { return kept.pending == nullptr; },
                   [&](std::unique_ptr<Block> kept) noexcept { free(std::move(kept)); });
-    std::unique_ptr<Block> block = spent_.pop();
-    if (block == nullptr) block = std::make_unique<Block>();
-    const std::optional<FreePlace> place = places_.take(size);
-    if (!place || !usable(place->offset + size)) {
-      if (place) places_.give_back(place->offset, size, place->after);
-      spent_.push(std::move(block));
-      return nullptr;
+    Shelf& shelf = shelf_for(size);  // release() never allocates
+    std::unique_ptr<Block> block = shelf.blocks.size() >= enough ? reuse(shelf) : nullptr;
+    if (block == nullptr) block = take(size, usable);
+    if (block == nullptr) block = reuse(shelf);
+    if (block == nullptr && unused_.value != 0) {
+      for (Shelf& other : shelves_) {
+        while (std::unique_ptr<Block> unused = reuse(other)) give_place_back(std::move(unused));
+      }
+      block = take(size, usable);
     }
-    block->place = home_;
-    block->offset = place->offset;
-    block->size = size;
-    block->written = place->after[writing_queue(home_)];
-    block->read = place->after[reading_queue(home_)];
-    peak_ = std::max(peak_, places_.used());
+    if (block != nullptr) peak_ = std::max(peak_, in_use());
     return block;
   }
 
@@ -59,23 +61,65 @@ class PlacedBlocks {
     kept_.for_each(visit);
   }
 
-  [[nodiscard]] Bytes in_use() const { return places_.used(); }
+  [[nodiscard]] Bytes in_use() const { return places_.used() - unused_; }
   [[nodiscard]] Bytes peak() const { return peak_; }
   [[nodiscard]] const PlaceMap& places() const { return places_; }
 
  private:
+  /// Of one size, so many that the oldest one is seldom in use.
+  static constexpr std::size_t enough = 8;
+  struct Shelf {
+    Bytes size;
+    HostBlockQueue<B> blocks;
+  };
+
+  template <class Usable>
+  std::unique_ptr<Block> take(Bytes size, Usable&& usable) {
+    std::unique_ptr<Block> block = spent_.pop();
+    if (block == nullptr) block = std::make_unique<Block>();
+    const std::optional<FreePlace> place = places_.take(size);
+    if (!place || !usable(place->offset + size)) {
+      if (place) places_.give_back(place->offset, size, place->after);
+      spent_.push(std::move(block));
+      return nullptr;
+    }
+    block->place = home_;
+    block->offset = place->offset;
+    block->size = size;
+    block->written = place->after[writing_queue(home_)];
+    block->read = place->after[reading_queue(home_)];
+    return block;
+  }
+  std::unique_ptr<Block> reuse(Shelf& shelf) noexcept {
+    std::unique_ptr<Block> block = shelf.blocks.pop();
+    if (block != nullptr) unused_ -= block->size;
+    return block;
+  }
   // The bytes of a constant were never taken.
   void free(std::unique_ptr<Block> block) noexcept {
     if (block->source != nullptr) return;
+    unused_ += block->size;
+    shelf_of(block->size)->blocks.push(std::move(block));
+  }
+  void give_place_back(std::unique_ptr<Block> block) noexcept {
     places_.give_back(block->offset, block->size, block->busy());
     spent_.push(std::move(block));
+  }
+
+  auto shelf_of(Bytes size) noexcept { return std::ranges::lower_bound(shelves_, size, {}, &Shelf::size); }
+  Shelf& shelf_for(Bytes size) {
+    const auto at = shelf_of(size);
+    if (at != shelves_.end() && at->size == size) return *at;
+    return *shelves_.insert(at, Shelf{size, {}});
   }
 
   PlaceMap places_;
   Home home_;
   Bytes peak_;
-  HostBlockList<B> kept_;   // given back, with reads pending
-  HostBlockList<B> spent_;  // kept for reuse, so that a new block seldom allocates
+  std::vector<Shelf> shelves_;  // ascending sizes: blocks that were given back, and still have their places
+  Bytes unused_;                // of these
+  HostBlockList<B> kept_;       // given back, with reads pending
+  HostBlockList<B> spent_;      // without a place, kept so that a new block seldom allocates
 };
 
 }  // namespace swapmm::runtime

@@ -23,7 +23,7 @@ namespace swapmm::runtime {
 /// The last recorded point of each queue that must have ended: point `ordinal` (counted from 0) of the iteration `back`
 /// iterations ago; back < 0: none. One point per queue expresses any set of waits, because queues run in order.
 struct Needs {
-  std::array<std::int8_t, device_queue_count> back{-1, -1, -1, -1, -1, -1, -1};
+  std::array<std::int8_t, device_queue_count> back{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::uint32_t, device_queue_count> ordinal{};
   bool has_others = false;  ///< a queue that not every backend has has a point
 

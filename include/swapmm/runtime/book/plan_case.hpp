@@ -138,10 +138,10 @@ struct PlanCase {
 
 /// The memory that plans are made for.
 struct PlanBudget {
-  PlanBudget(Bytes on_device, Bytes on_neighbours = {})  // NOLINT(google-explicit-constructor)
+  PlanBudget(Bytes on_device, const NeighbourBytes& on_neighbours = {})  // NOLINT(google-explicit-constructor)
       : device(on_device), neighbours(on_neighbours) {}
   Bytes device;
-  Bytes neighbours;  ///< 0 if there are none
+  NeighbourBytes neighbours;
 
   friend bool operator==(const PlanBudget&, const PlanBudget&) = default;
 };

@@ -21,8 +21,6 @@ bool encodes(const Program& program) {
                              [](const TraceTensor& tensor) { return tensor.copied.has_value(); });
 }
 
-const Link& faster(const Link& a, const Link& b) { return a.bytes_per_second > b.bytes_per_second ? a : b; }
-
 /// What the steps of the compiled plan have to do.
 std::shared_ptr<const PlanTurns> turns_of(const JointAnswer& answer, const CompiledPlan& plan) {
   auto turns = std::make_shared<PlanTurns>();

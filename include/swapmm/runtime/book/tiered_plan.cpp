@@ -2,6 +2,8 @@
 #include <swapmm/runtime/book/tiered_plan.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -28,13 +30,16 @@ constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
 constexpr Bytes most_bytes{std::uint64_t{1} << 61U};
 
 // The names of the other memories in tiered machines.
-constexpr std::string_view neighbour_name = "neighbour";
+constexpr std::array<std::string_view, neighbour_path_count> neighbour_names{"neighbour", "neighbour-2", "neighbour-3"};
 constexpr std::string_view file_name = "file";
 
 /// What the runtime calls a memory of a tiered machine that is not the device's.
 Home home_of(const v2::Machine& machine, v2::MemoryId memory) {
   const std::string& name = machine.memories[index(memory)].name;
-  if (name == neighbour_name) return Home::neighbour;
+  const auto found = std::ranges::find(neighbour_names, name);
+  if (found != neighbour_names.end()) {
+    return neighbour_home(static_cast<std::size_t>(found - neighbour_names.begin()));
+  }
   return name == file_name ? Home::file : Home::host;
 }
 
@@ -204,17 +209,38 @@ Bytes bytes_of(const Program& program, const Tiers& tiers) {
   return all;
 }
 
-/// Adds a memory behind the device, and its links. `shares`: they share what the links of the host can carry.
-void add_tier(v2::Machine& machine, std::string name, const AwayMemory& tier, Duplex duplex, bool shares) {
+/// The capacities that the links of a memory share, by direction.
+struct Shared {
+  std::vector<v2::CapacityId> in;
+  std::vector<v2::CapacityId> out;
+
+  /// Adds what links carry together, as far as it is a limit.
+  void add(v2::Machine& machine, const std::string& name, const SharedRates& rates) {
+    if (rates.in != 0) in.push_back(add_capacity(machine, name + ".in", rates.in));
+    if (rates.out != 0) out.push_back(add_capacity(machine, name + ".out", rates.out));
+  }
+  void join(const Shared& other) {
+    in.insert(in.end(), other.in.begin(), other.in.end());
+    out.insert(out.end(), other.out.begin(), other.out.end());
+  }
+
+ private:
+  static v2::CapacityId add_capacity(v2::Machine& machine, std::string name, std::uint64_t rate) {
+    machine.capacities.push_back({std::move(name), rate});
+    return id_at<v2::CapacityId>(machine.capacities.size() - 1);
+  }
+};
+
+/// Adds a memory behind the device, and its links.
+void add_tier(v2::Machine& machine, std::string name, const AwayMemory& tier, Duplex duplex, const Shared& shared) {
   const auto memory = id_at<v2::MemoryId>(machine.memories.size());
   const auto engine = duplex == Duplex::half ? machine.links[0].engine : std::optional<v2::EngineId>{};
   const auto add_link = [&](std::string link, v2::MemoryId from, v2::MemoryId to, const Link& speed,
-                            v2::CapacityId with) {
-    machine.links.push_back({std::move(link), from, to, speed.bytes_per_second, speed.latency, engine, {}});
-    if (shares) machine.links.back().capacities = {with};
+                            const std::vector<v2::CapacityId>& with) {
+    machine.links.push_back({std::move(link), from, to, speed.bytes_per_second, speed.latency, engine, with});
   };
-  add_link(name + ".in", memory, device, tier.in, v2::CapacityId{0});
-  add_link(name + ".out", device, memory, tier.out, v2::CapacityId{1});
+  add_link(name + ".in", memory, device, tier.in, shared.in);
+  add_link(name + ".out", device, memory, tier.out, shared.out);
   machine.memories.push_back({std::move(name), tier.bytes, tier.alignment, std::nullopt});
 }
 
@@ -232,12 +258,22 @@ v2::Machine tiered_machine(const KnownMachine& machine) {
   result.memories[index(host)].bytes = std::min(tiers.host, most_bytes);
   result.memories[index(host)].alignment = tiers.host_alignment;
   // The values of a file come to the device through the memory of the host, so the links share what the host's own can
-  // carry. Neighbours have a way of their own.
-  result.capacities = {{"to.device", machine.h2d.bytes_per_second}, {"from.device", machine.d2h.bytes_per_second}};
-  result.links[0].capacities = {v2::CapacityId{0}};
-  result.links[1].capacities = {v2::CapacityId{1}};
-  if (tiers.neighbour) add_tier(result, std::string(neighbour_name), *tiers.neighbour, machine.duplex, false);
-  if (tiers.file) add_tier(result, std::string(file_name), *tiers.file, machine.duplex, true);
+  // carry. Neighbours have ways of their own, as far as no limit was measured.
+  Shared of_host;
+  of_host.add(result, "host", {machine.h2d.bytes_per_second, machine.d2h.bytes_per_second});
+  Shared with_host;
+  with_host.add(result, "all", tiers.with_host);
+  of_host.join(with_host);
+  Shared of_neighbours;
+  of_neighbours.add(result, "neighbours", tiers.between_neighbours);
+  of_neighbours.join(with_host);
+  result.links[0].capacities = of_host.in;
+  result.links[1].capacities = of_host.out;
+  for (std::size_t path = 0; path < neighbour_path_count; ++path) {
+    const std::optional<AwayMemory>& neighbour = tiers.neighbours[path];
+    if (neighbour) add_tier(result, std::string(neighbour_names[path]), *neighbour, machine.duplex, of_neighbours);
+  }
+  if (tiers.file) add_tier(result, std::string(file_name), *tiers.file, machine.duplex, of_host);
   return result;
 }
 
@@ -253,12 +289,16 @@ Machine as_one_memory(const Program& program, const KnownMachine& machine) {
     left -= here;
     return here;
   };
-  const double in_neighbour = tiers.neighbour ? part(tiers.neighbour->bytes) : 0;
-  const double in_host = part(tiers.host);
-  if (in_neighbour > 0) {
-    const double share = in_neighbour / (in_neighbour + in_host);
-    one.h2d = mixed(one.h2d, tiers.neighbour->in, share);
-    one.d2h = mixed(one.d2h, tiers.neighbour->out, share);
+  std::array<double, neighbour_path_count> in_neighbours{};
+  std::ranges::transform(tiers.neighbours, in_neighbours.begin(),
+                         [&](const std::optional<AwayMemory>& tier) { return tier ? part(tier->bytes) : 0; });
+  double before = part(tiers.host);  // in the memories that `one` stands for so far
+  for (std::size_t path = 0; path < neighbour_path_count; ++path) {
+    if (in_neighbours[path] <= 0) continue;
+    before += in_neighbours[path];
+    const double share = in_neighbours[path] / before;
+    one.h2d = mixed(one.h2d, tiers.neighbours[path]->in, share);
+    one.d2h = mixed(one.d2h, tiers.neighbours[path]->out, share);
   }
   if (tiers.file) {
     one.h2d = mixed(one.h2d, tiers.file->in, left / all);
@@ -269,7 +309,9 @@ Machine as_one_memory(const Program& program, const KnownMachine& machine) {
 
 bool needs_tiers(const Program& program, const KnownMachine& machine) {
   if (!machine.tiers || machine.tiers->host.value == 0) return false;
-  return machine.tiers->neighbour || bytes_of(program, *machine.tiers) > machine.tiers->host;
+  const auto& neighbours = machine.tiers->neighbours;
+  return std::ranges::any_of(neighbours, [](const auto& tier) { return tier.has_value(); }) ||
+         bytes_of(program, *machine.tiers) > machine.tiers->host;
 }
 
 Result<CompiledPlan> make_tiered_plan(std::string_view planner, Program program, const KnownMachine& machine,

@@ -15,12 +15,12 @@
 
 namespace swapmm::runtime {
 
-/// The machine with its tiers in version 2: memories `device`, `host` and, as far as there are such, `neighbour` and
-/// `file`. It must have tiers.
+/// The machine with its tiers in version 2: memories `device`, `host` and, as far as there are such, `neighbour`,
+/// `neighbour-2`, `neighbour-3` and `file`. It must have tiers.
 [[nodiscard]] v2::Machine tiered_machine(const KnownMachine& machine);
 
 /// The machine for plans that do not tell the memories behind the device apart: a link is as fast as theirs are on
-/// average, if neighbours are filled first, then the host.
+/// average, if neighbours are filled first, in their order, then the host.
 [[nodiscard]] Machine as_one_memory(const Program& program, const KnownMachine& machine);
 
 /// Whether a plan should say which memory behind the device each value is in: there are neighbours, or values of the

@@ -33,7 +33,7 @@ class BudgetChange {
     if (next.budget() == store_.budget()) return;
     next.reserve(store_.records.size() + 1);
     PlaceMap nothing = Store<B>::places_of(Bytes{}, store_.backend);
-    const Bytes neighbours = store_.neighbours_budget();
+    const NeighbourBytes neighbours = store_.neighbours_budget();
     book_.prepare_budgets({{next.budget(), neighbours}, {nothing.budget(), neighbours}});
     // The steps that are likely to fail come first, while the plan can still continue unchanged.
     require_device_memory(next);

@@ -41,8 +41,12 @@ class NeighbourChange {
     }
     bytes = round_down(bytes, neighbour.alignment());
     if (bytes == *now) return;
-    const Bytes others = blocks_->capacity() - *now;
-    book_.prepare_budgets({{store_.budget(), others + bytes}, {store_.budget(), others}});
+    const std::size_t path = blocks_->path_of(neighbour);
+    NeighbourBytes others = store_.neighbours_budget();
+    others[path] -= *now;
+    NeighbourBytes next = others;
+    next[path] += bytes;
+    book_.prepare_budgets({{store_.budget(), next}, {store_.budget(), others}});
     controller_.leave_for_budget();
     store_.timeline.host_wait(store_.timeline.everything());
     if (bytes > *now) {
@@ -83,10 +87,10 @@ class NeighbourChange {
     use();
   }
 
-  void use() noexcept { book_.use_budget({store_.budget(), blocks_->capacity()}); }
+  void use() noexcept { book_.use_budget({store_.budget(), store_.neighbours_budget()}); }
 
   [[nodiscard]] bool must_go(const std::unique_ptr<HostBlock<B>>& block) const {
-    return block != nullptr && block->home() == Home::neighbour && blocks_->is_closed(*block);
+    return block != nullptr && is_neighbour(block->home()) && blocks_->is_closed(*block);
   }
 
   void move_away(Rec& record) {

@@ -6,9 +6,9 @@
 
 #include <swapmm/interface/options.hpp>
 #include <swapmm/runtime/book/program_book.hpp>
-#include <swapmm/runtime/core/link_probe.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/links/link_probe.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 
 namespace swapmm::runtime {
@@ -87,7 +87,9 @@ class Observation {
 
   void learn_links() {
     if (!state_.knows_host_link(book_)) LinkProbe(state_.store).measure();
-    if (!state_.knows_neighbours_link()) LinkProbe(state_.store, Home::neighbour).measure();
+    for (std::size_t path = 0; path < neighbour_path_count; ++path) {
+      if (!state_.knows_neighbours_link(path)) LinkProbe(state_.store, neighbour_home(path)).measure();
+    }
     if (!state_.knows_links(book_)) book_.knows_no_links();
   }
 

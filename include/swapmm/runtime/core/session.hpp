@@ -16,9 +16,9 @@
 #include <swapmm/runtime/core/entrance_options.hpp>
 #include <swapmm/runtime/core/host_access.hpp>
 #include <swapmm/runtime/core/iteration_capture.hpp>
-#include <swapmm/runtime/core/link_probe.hpp>
 #include <swapmm/runtime/core/plan_controller.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/links/link_probe.hpp>
 #include <swapmm/runtime/moves/access_check.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 
@@ -35,6 +35,7 @@ class Session {
         controller(state, book, options),
         host(state, controller),
         capture(state, controller) {
+    learn_neighbours();
     if (state.link_member != nullptr) share_links(book);
   }
   Session(const Session&) = delete;
@@ -150,11 +151,11 @@ class Session {
     report.file_read = store.away.bytes_read(Home::file);
     report.file_written = store.away.bytes_written(Home::file);
     if (const auto* const neighbours = store.pool.neighbours()) {
-      report.neighbours_budget = neighbours->capacity();
+      report.neighbours_budget = neighbours->all_bytes();
       report.neighbours_used = neighbours->in_use();
       report.neighbours_peak = neighbours->peak();
     }
-    report.neighbours_read = store.away.bytes_read(Home::neighbour);
+    report.neighbours_read = store.away.bytes_read(Home::neighbour);  // of all paths
     report.neighbours_written = store.away.bytes_written(Home::neighbour);
     report.encoded_in = store.traffic.encoded_in;
     report.encoded_out = store.traffic.encoded_out;
@@ -173,6 +174,13 @@ class Session {
   }
 
  private:
+  void learn_neighbours() {
+    if (state.store.pool.neighbours() == nullptr) return;
+    state.neighbour_links = NeighbourLinksProbe<B>(state.store).measure();
+    state.store.pool.neighbours()->begin_with(state.neighbour_links.order());
+    if (!state.neighbour_links.alone.empty()) state.store.pool.give_back_all_unused();
+  }
+
   // Later, other devices copy as well, and copies tell how fast the links are then.
   void share_links(ProgramBook& book) {
     if (!book.options().machine) {

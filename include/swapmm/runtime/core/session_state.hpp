@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@
 #include <swapmm/runtime/core/kept_operations.hpp>
 #include <swapmm/runtime/joint/link_group.hpp>
 #include <swapmm/runtime/joint/turn_board.hpp>
+#include <swapmm/runtime/links/neighbour_links.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/moves/plan_executor.hpp>
 #include <swapmm/runtime/observe/recorder.hpp>
@@ -51,6 +53,7 @@ struct SessionState {
   std::uint64_t budget_changes = 0;
   std::shared_ptr<LinkMember> link_member;           ///< with Options::shared_links
   std::optional<std::pair<Link, Link>> links_alone;  ///< the same: to the device and back, measured at first
+  NeighbourLinks neighbour_links;                    ///< with several neighbours: measured at first
   bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 
   void share_links(const std::shared_ptr<LinkGroup>& group) {
@@ -73,15 +76,18 @@ struct SessionState {
 
   /// The same for those that are to be measured if no copy was timed. Without neighbours it is enough to know one.
   [[nodiscard]] bool knows_all_links(const ProgramBook& book) const {
-    return knows_host_link(book) && knows_neighbours_link();
+    bool all = knows_host_link(book);
+    for (std::size_t path = 0; path < neighbour_path_count; ++path) all = all && knows_neighbours_link(path);
+    return all;
   }
   [[nodiscard]] bool knows_host_link(const ProgramBook& book) const {
     if (store.encodings.history().is_on()) return has_link(Home::host);  // encoded copies are compared with plain ones
     if (book.options().machine || store.pool.neighbours() == nullptr) return knows_links(book);
     return has_link(Home::host);
   }
-  [[nodiscard]] bool knows_neighbours_link() const {
-    return store.pool.neighbours() == nullptr || has_link(Home::neighbour);
+  /// True if there are none on that path.
+  [[nodiscard]] bool knows_neighbours_link(std::size_t path) const {
+    return store.neighbours_budget()[path].value == 0 || has_link(neighbour_home(path));
   }
 
   /// The machine that plans are made for: the manager's device, with links as given or as observed.
@@ -105,6 +111,7 @@ struct SessionState {
       return machine;
     }
     machine.tiers = tiers();
+    if (!book.options().machine) as_if_alone(Home::host, machine.h2d, machine.d2h);
     const bool knows_host = book.options().machine || has_link(Home::host);
     if (!knows_host && machine.tiers->file) {
       std::tie(machine.h2d, machine.d2h) = std::pair(machine.tiers->file->in, machine.tiers->file->out);
@@ -145,25 +152,29 @@ struct SessionState {
     };
     const bool any_planned = std::any_of(store.records.begin(), store.records.end(), is_planned);
     Bytes others = store.pool.staging();
-    Bytes on_neighbours;
+    NeighbourBytes on_neighbours;
     for (const Record<B>& record : store.records) {
       if (!record.tensor.in_use) continue;
       const bool is_other = any_planned && !is_planned(record);
       for (const HostBlock<B>* const block : {is_other ? record.host.block.get() : nullptr, record.host.spare.get()}) {
         if (block == nullptr) continue;
         others += block->host_bytes();
-        if (block->home() == Home::neighbour) on_neighbours += block->size;
+        if (is_neighbour(block->home())) on_neighbours[neighbour_path(block->home())] += block->size;
       }
     }
     Tiers tiers;
     const Bytes all = store.pool.budget().in_use() + store.pool.budget().room(HostKind::pageable);
     tiers.host = all > others ? all - others : Bytes{};
     tiers.host_alignment = store.pool.alignment();
-    if (const NeighbourBlocks<B>* const neighbours = store.pool.neighbours()) {
-      const Bytes bytes = neighbours->capacity();
-      const AwayMemory tier = tier_of(Home::neighbour, bytes - std::min(bytes, on_neighbours), neighbours->alignment());
-      if (tier.bytes.value != 0) tiers.neighbour = tier;
+    for (std::size_t path = 0; path < neighbour_path_count; ++path) {
+      const Bytes bytes = store.neighbours_budget()[path];
+      if (bytes.value == 0) continue;
+      const AwayMemory tier = tier_of(neighbour_home(path), bytes - std::min(bytes, on_neighbours[path]),
+                                      store.pool.neighbours()->alignment());
+      if (tier.bytes.value != 0) tiers.neighbours[path] = tier;
     }
+    tiers.between_neighbours = neighbour_links.between;
+    tiers.with_host = neighbour_links.with_host;
     if (store.pool.file() != nullptr) {
       const FileMemory& file = store.pool.file()->file();
       tiers.file = tier_of(Home::file, file.capacity(), file.alignment());
@@ -173,8 +184,16 @@ struct SessionState {
 
   /// A part stays free, because places may lie so that what is left is in pieces.
   [[nodiscard]] AwayMemory tier_of(Home home, Bytes bytes, Bytes alignment) const {
-    const auto [in, out] = links(in_queue(home), out_queue(home));
+    auto [in, out] = links(in_queue(home), out_queue(home));
+    as_if_alone(home, in, out);
     return {round_down(Bytes{bytes.value - bytes.value / 16}, alignment), alignment, in, out};
+  }
+  /// Where links share what they carry, copies of the program seem slower than a link is alone.
+  void as_if_alone(Home home, Link& in, Link& out) const {
+    const LinksAlone* const alone = neighbour_links.are_shared() ? neighbour_links.of(home) : nullptr;
+    if (alone == nullptr) return;
+    in = faster(in, alone->in);
+    out = faster(out, alone->out);
   }
 
   /// What is known of both directions. If copies ran in one only, the other is assumed to be alike.

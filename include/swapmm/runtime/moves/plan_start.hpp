@@ -158,9 +158,11 @@ class PlanStart {
     });
   }
 
-  // Values move to the memory that the plan expects them in: first to the file, so that others have room.
+  // Values move to the memory that the plan expects them in: first to the file, so that others have room. What found
+  // none is tried once more, when others have left.
   void move_values() {
-    for (const Home home : {Home::file, Home::host, Home::neighbour, Home::host}) {
+    for (const Home home : {Home::file, Home::host, Home::neighbour, Home::neighbour_2, Home::neighbour_3, Home::host,
+                            Home::neighbour, Home::neighbour_2}) {
       for (std::size_t role = 0; role < plan_.begins_in.size(); ++role) {
         Rec* const record = roles_.records[role];
         if (record == nullptr || plan_.begins_in[role] != home || !record->host.valid) continue;

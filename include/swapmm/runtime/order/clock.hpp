@@ -14,19 +14,37 @@ namespace swapmm::runtime {
 /// run in order, so once point s has ended, all points before it have ended, too.
 using QueuePoint = std::uint64_t;
 
-inline constexpr std::array<QueueKind, queue_count> all_queues{
-    QueueKind::compute,       QueueKind::h2d,        QueueKind::d2h,
-    QueueKind::staged_h2d,    QueueKind::staged_d2h, QueueKind::neighbour_in,
-    QueueKind::neighbour_out, QueueKind::file_read,  QueueKind::file_write};
+inline constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute,
+                                                               QueueKind::h2d,
+                                                               QueueKind::d2h,
+                                                               QueueKind::staged_h2d,
+                                                               QueueKind::staged_d2h,
+                                                               QueueKind::neighbour_in,
+                                                               QueueKind::neighbour_out,
+                                                               QueueKind::neighbour_2_in,
+                                                               QueueKind::neighbour_2_out,
+                                                               QueueKind::neighbour_3_in,
+                                                               QueueKind::neighbour_3_out,
+                                                               QueueKind::file_read,
+                                                               QueueKind::file_write};
 inline constexpr std::array<QueueKind, base_queue_count> base_queues{QueueKind::compute, QueueKind::h2d,
                                                                      QueueKind::d2h};
-inline constexpr std::array<QueueKind, device_queue_count> device_queues{
-    QueueKind::compute,    QueueKind::h2d,          QueueKind::d2h,          QueueKind::staged_h2d,
-    QueueKind::staged_d2h, QueueKind::neighbour_in, QueueKind::neighbour_out};
+inline constexpr std::array<QueueKind, device_queue_count> device_queues{QueueKind::compute,
+                                                                         QueueKind::h2d,
+                                                                         QueueKind::d2h,
+                                                                         QueueKind::staged_h2d,
+                                                                         QueueKind::staged_d2h,
+                                                                         QueueKind::neighbour_in,
+                                                                         QueueKind::neighbour_out,
+                                                                         QueueKind::neighbour_2_in,
+                                                                         QueueKind::neighbour_2_out,
+                                                                         QueueKind::neighbour_3_in,
+                                                                         QueueKind::neighbour_3_out};
 
 /// Whether the queue copies to the device.
 [[nodiscard]] constexpr bool copies_in(QueueKind queue) {
-  return queue == QueueKind::h2d || queue == QueueKind::staged_h2d || queue == QueueKind::neighbour_in;
+  if (is_of_neighbours(queue)) return queue == neighbour_in_queue(neighbour_path(queue));
+  return queue == QueueKind::h2d || queue == QueueKind::staged_h2d;
 }
 
 /// A point in each queue: "everything up to here". The runtime expresses every order between commands as a clock.

@@ -74,12 +74,12 @@ class Timeline {
     [[nodiscard]] std::span<const Event* const> span() const { return {events.data(), count}; }
   };
 
-  /// `with_file`: the queues of FileBackend exist; `with_neighbours`: those of NeighbourBackend.
-  Timeline(B& backend, std::size_t events_per_queue, bool with_file = false, bool with_neighbours = false)
+  /// `with_file`: the queues of FileBackend exist; `neighbour_paths`: so many pairs of those of NeighbourBackend.
+  Timeline(B& backend, std::size_t events_per_queue, bool with_file = false, std::size_t neighbour_paths = 0)
       : backend_(backend) {
     for (const QueueKind queue : all_queues) {
-      const bool of_neighbours = queue == QueueKind::neighbour_in || queue == QueueKind::neighbour_out;
-      const bool exists = index(queue) < base_queue_count || (of_neighbours ? with_neighbours : with_file);
+      const bool exists = index(queue) < base_queue_count ||
+                          (is_of_neighbours(queue) ? neighbour_path(queue) < neighbour_paths : with_file);
       if (exists) fill(lanes_[index(queue)].ring, events_per_queue);
     }
   }

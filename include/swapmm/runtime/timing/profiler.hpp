@@ -153,18 +153,11 @@ class Profiler {
   }
 
   static Lane lane_of(QueueKind queue) {
-    switch (queue) {
-      case QueueKind::compute: return Lane::compute;
-      case QueueKind::h2d:
-      case QueueKind::staged_h2d:
-      case QueueKind::neighbour_in: return Lane::h2d;
-      case QueueKind::d2h:
-      case QueueKind::staged_d2h:
-      case QueueKind::neighbour_out: return Lane::d2h;
-      case QueueKind::file_read:
-      case QueueKind::file_write: break;  // a part of the copy to or from the device
+    // What is done with files is a part of the copy to or from the device.
+    if (queue == QueueKind::compute || queue == QueueKind::file_read || queue == QueueKind::file_write) {
+      return Lane::compute;
     }
-    return Lane::compute;
+    return copies_in(queue) ? Lane::h2d : Lane::d2h;
   }
 
   // Finds the times of the spans. Work that was given up, or whose times the driver does not know, has none.

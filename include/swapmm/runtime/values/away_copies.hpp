@@ -77,7 +77,8 @@ class MemoryHolds {
 
   /// Null if there is none.
   [[nodiscard]] FileMemory* file() const { return file_.get(); }
-  [[nodiscard]] bool has_neighbours() const { return !neighbours_.empty(); }
+  /// How many paths they are on.
+  [[nodiscard]] std::size_t neighbour_paths() const { return std::min(neighbours_.size(), neighbour_path_count); }
 
  private:
   struct GivesBack {
@@ -138,7 +139,7 @@ class AwayCopies {
   /// Queues the copy of a value to a place on the device, after `waits` on in_queue(), and records `end` there.
   [[gnu::cold, gnu::noinline]] void to_device(const typename B::Address& to, Block& from, Bytes size, Waits waits,
                                               const CommandLabel& label, Event& end) {
-    if (from.home() == Home::neighbour) {
+    if (is_neighbour(from.home())) {
       if constexpr (NeighbourBackend<B>) neighbours_->to_device(to, from, size, waits, end);
     } else if (from.home() == Home::encoded) {
       if constexpr (EncodingBackend<B>) encoded_->to_device(to, from, waits, end);
@@ -150,7 +151,7 @@ class AwayCopies {
   /// `gained`, and records `end` there. The value is in the block after block.ready().
   [[gnu::cold, gnu::noinline]] void from_device(Block& to, const typename B::Address& from, Bytes size, Waits waits,
                                                 const Clock& gained, const CommandLabel& label, Event& end) {
-    if (to.home() == Home::neighbour) {
+    if (is_neighbour(to.home())) {
       if constexpr (NeighbourBackend<B>) neighbours_->from_device(to, from, size, waits, end);
     } else if (to.home() == Home::encoded) {
       if constexpr (EncodingBackend<B>) encoded_->from_device(to, from, waits, end);
@@ -161,7 +162,7 @@ class AwayCopies {
 
   /// Reads a part of a block's value into memory of the host. Waits for the value, and for the memory.
   void read(const Block& from, Bytes offset, std::span<std::byte> to) {
-    if (from.home() == Home::neighbour) {
+    if (is_neighbour(from.home())) {
       if constexpr (NeighbourBackend<B>) neighbours_->read(from, offset, to);
     } else if (from.home() == Home::encoded) {
       if constexpr (EncodingBackend<B>) encoded_->read(from, offset, to);
@@ -173,7 +174,7 @@ class AwayCopies {
   /// as it is. Work that uses the block must have ended. Waits for the memory. If it throws, and `began` is true, the
   /// block has no value any more.
   void write(Block& to, Bytes size, Bytes offset, std::span<const std::byte> from, bool& began) {
-    if (to.home() == Home::neighbour) {
+    if (is_neighbour(to.home())) {
       if constexpr (NeighbourBackend<B>) neighbours_->write(to, offset, from, began);
     } else if (to.home() == Home::encoded) {
       if constexpr (EncodingBackend<B>) encoded_->write(to, offset, from, began);
@@ -187,7 +188,11 @@ class AwayCopies {
     if constexpr (NeighbourBackend<B>) neighbours_->match(blocks);
   }
 
-  /// What was read from a file or from neighbours so far.
+  /// So many bytes of the copies of neighbours so far were no values.
+  void discount([[maybe_unused]] Bytes read, [[maybe_unused]] Bytes written) {
+    if constexpr (NeighbourBackend<B>) neighbours_->discount(read, written);
+  }
+  /// What was read from a file, or from all neighbours, so far.
   [[nodiscard]] Bytes bytes_read(Home home) const {
     return of(home, [](const auto& copies) { return copies.bytes_read(); });
   }
@@ -203,7 +208,7 @@ class AwayCopies {
       if (home == Home::file && file_) return ask(*file_);
     }
     if constexpr (NeighbourBackend<B>) {
-      if (home == Home::neighbour && neighbours_) return ask(*neighbours_);
+      if (is_neighbour(home) && neighbours_) return ask(*neighbours_);
     }
     return {};
   }

@@ -39,7 +39,7 @@ void leave_block(Record<B>& record, Store<B>& store) noexcept {
   if (record.host.block == nullptr || record.host.block->pending != nullptr || store.fixed_slots) return;
   if (record.tensor.constant) return;
   record.host.valid = false;
-  store.pool.release(std::move(record.host.block));
+  store.pool.rest(std::move(record.host.block));
 }
 
 /// Copies a value from one block to another. No work may use them. Waits.

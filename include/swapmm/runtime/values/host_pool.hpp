@@ -145,7 +145,9 @@ class HostPool {
   }
   /// The same, and in that memory if it has room; if the file was named, it must exist.
   [[nodiscard]] std::unique_ptr<Block> acquire_in(Home home, Bytes size) {
-    std::unique_ptr<Block> block = home == Home::file ? file_->acquire(size) : nullptr;
+    std::unique_ptr<Block> block;
+    if (home == Home::file) block = file_->acquire(size);
+    if (is_neighbour(home) && neighbours_) block = neighbours_->acquire_on(neighbour_path(home), size);
     if (block != nullptr) return block;
     return home == Home::host ? acquire(size, true) : acquire(size);
   }
@@ -186,11 +188,20 @@ class HostPool {
   /// Takes a block back for reuse. Work that uses it may still be queued.
   void release(std::unique_ptr<Block> block) noexcept {
     if (block->home() == Home::file) return file_->release(std::move(block));
-    if (block->home() == Home::neighbour) return neighbours_->release(std::move(block));
+    if (is_neighbour(block->home())) return neighbours_->release(std::move(block));
     if (block->home() == Home::encoded) return encoded_.release(std::move(block));
     if (block->own) kept_alone_ += block->size;
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
+  }
+  /// The same for a block from which a copy was queued just now, in a loop that does so again and again. Others are
+  /// used first, as far as there is room: a copy into it would wait for that one.
+  void rest(std::unique_ptr<Block> block) noexcept {
+    if (!block->in_host()) return release(std::move(block));
+    if (block->own) kept_alone_ += block->size;
+    Shelf& shelf = *lower_bound(block->size);
+    shelf.resting.push(std::move(block));
+    if (shelf.resting.size() > most_resting) shelf.blocks.push(shelf.resting.pop());
   }
 
   /// Returns all unused memory to the API. Waits for the device if there is any.
@@ -202,6 +213,7 @@ class HostPool {
   /// Overwrites slabs and kept blocks with zeros, before all memory is released. No copy may use them any more.
   void scrub() noexcept {
     for (Shelf& shelf : shelves_) {
+      shelf.wake();
       shelf.blocks.for_each([&](Block& block) noexcept {
         if (block.own) scrub_host(backend_, *block.own, block.size);
       });
@@ -222,10 +234,16 @@ class HostPool {
   [[nodiscard]] NeighbourBlocks<B>* neighbours() { return neighbours_ ? &*neighbours_ : nullptr; }
 
  private:
-  static constexpr Bytes granule{64};  // of blocks with a separate allocation
+  static constexpr Bytes granule{64};             // of blocks with a separate allocation
+  static constexpr std::size_t most_resting = 4;  // of one size
   struct Shelf {
     Bytes size;
     HostBlockList<B> blocks;
+    HostBlockQueue<B> resting{};
+
+    void wake() noexcept {
+      while (std::unique_ptr<Block> block = resting.pop()) blocks.push(std::move(block));
+    }
   };
 
   // The backend allocates it, for copies to and from neighbours.
@@ -242,6 +260,10 @@ class HostPool {
     size = round_up(size, alignment());
     Shelf& shelf = shelf_for(size);  // release() never allocates
     std::unique_ptr<Block> block = shelf.blocks.pop();
+    if (block == nullptr && shelf.resting.size() != 0) {
+      if (std::unique_ptr<Block> fresh = make_pinned(size)) return fresh;
+      block = shelf.resting.pop();
+    }
     if (block != nullptr) {
       if (block->own) kept_alone_ -= size;
       return block;
@@ -269,6 +291,13 @@ class HostPool {
     const auto at = lower_bound(size);
     if (at != shelves_.end() && at->size == size) return *at;
     return *shelves_.insert(at, Shelf{size, {}});
+  }
+
+  // Without touching what is kept.
+  std::unique_ptr<Block> make_pinned(Bytes size) {
+    if (!slabs_.wanted()) return make_alone(size, HostKind::pinned);
+    std::unique_ptr<Block> block = slabs_.carve(size);
+    return block != nullptr || !grow(size) ? std::move(block) : slabs_.carve(size);
   }
 
   std::unique_ptr<Block> make(Bytes size) {
@@ -302,8 +331,7 @@ class HostPool {
   }
 
   std::unique_ptr<Block> make_in_slab(Bytes size) {
-    std::unique_ptr<Block> block = slabs_.carve(size);
-    if (block == nullptr && grow(size)) block = slabs_.carve(size);
+    std::unique_ptr<Block> block = make_pinned(size);
     if (block != nullptr) return block;
     merge_kept();
     block = slabs_.carve(size);
@@ -330,6 +358,7 @@ class HostPool {
   // Blocks that promised reads still need are kept.
   void merge_kept() noexcept {
     for (Shelf& shelf : shelves_) {
+      shelf.wake();
       shelf.blocks.take_if([](const Block& block) { return block.slab != nullptr && block.pending == nullptr; },
                            [&](std::unique_ptr<Block> block) noexcept { slabs_.merge(std::move(block)); });
     }
@@ -341,6 +370,7 @@ class HostPool {
     if (kept_alone_.value == 0 && encoded_.unused().value == 0 && slabs_.unused().value == 0) return;
     backend_.finish();
     for (Shelf& shelf : shelves_) {
+      shelf.wake();
       shelf.blocks.take_if([](const Block& block) { return block.pending == nullptr; },
                            [&](std::unique_ptr<Block> block) noexcept {
                              if (scrub_) scrub_host(backend_, *block->own, block->size);

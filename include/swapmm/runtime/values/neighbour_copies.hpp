@@ -31,23 +31,24 @@ class NeighbourCopies {
 
   /// Frees the memory of arenas that were removed, then allocates that of new ones. Throws BackendError.
   void match(const NeighbourBlocks<B>& blocks) {
-    blocks.for_each_arena([&](std::size_t number, const Neighbour&, Bytes bytes) {
+    blocks.for_each_arena([&](std::size_t number, const Neighbour&, std::size_t, Bytes bytes) {
       if (number >= arenas_.size()) arenas_.emplace_back();
       if (bytes.value == 0) arenas_[number].reset();
     });
-    blocks.for_each_arena([&](std::size_t number, const Neighbour& neighbour, Bytes bytes) {
-      if (bytes.value != 0 && !arenas_[number]) arenas_[number].emplace(backend_.allocate_at(neighbour, bytes));
+    blocks.for_each_arena([&](std::size_t number, const Neighbour& neighbour, std::size_t path, Bytes bytes) {
+      if (bytes.value != 0 && !arenas_[number]) arenas_[number].emplace(backend_.allocate_at(neighbour, bytes, path));
     });
   }
 
-  /// Queues the copy of a value from a block to a place, after `waits` on neighbour_in, and records `end` there. The
-  /// caller commits the point.
+  /// Queues the copy of a value from a block to a place, after `waits` on the queue of its path, and records `end`
+  /// there. The caller commits the point.
   void to_device(const typename B::Address& to, const Block& from, Bytes size, std::span<const Event* const> waits,
                  Event& end) {
     backend_.copy_from_neighbour(to, *arenas_[from.arena], from.offset, size, waits, end);
     bytes_read_ += size;
   }
-  /// Queues the copy of a value from a place to a block, after `waits` on neighbour_out, and records `end` there.
+  /// Queues the copy of a value from a place to a block, after `waits` on the queue of its path, and records `end`
+  /// there.
   void from_device(const Block& to, const typename B::Address& from, Bytes size, std::span<const Event* const> waits,
                    Event& end) {
     backend_.copy_to_neighbour(*arenas_[to.arena], to.offset, from, size, waits, end);
@@ -68,6 +69,11 @@ class NeighbourCopies {
     bytes_written_ += Bytes{from.size()};
   }
 
+  /// So many bytes of the copies so far were no values.
+  void discount(Bytes read, Bytes written) {
+    bytes_read_ -= read;
+    bytes_written_ -= written;
+  }
   [[nodiscard]] Bytes bytes_read() const { return bytes_read_; }
   [[nodiscard]] Bytes bytes_written() const { return bytes_written_; }
 

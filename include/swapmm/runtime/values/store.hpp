@@ -48,7 +48,7 @@ class Store {
       : holds(options),
         backend(std::move(handle)),
         encodings(backend, options),
-        timeline(backend, options.queue_depth, holds.file() != nullptr, holds.has_neighbours()),
+        timeline(backend, options.queue_depth, holds.file() != nullptr, holds.neighbour_paths()),
         profiler(backend),
         sampler(backend),
         places(places_of(encodings.left_of(options.device_budget), backend)),
@@ -82,8 +82,8 @@ class Store {
 
   [[nodiscard]] Bytes padded(Bytes size) const { return round_up(size, places.alignment()); }
   [[nodiscard]] Bytes budget() const { return places.budget(); }
-  [[nodiscard]] Bytes neighbours_budget() const {
-    return pool.neighbours() != nullptr ? pool.neighbours()->capacity() : Bytes{};
+  [[nodiscard]] NeighbourBytes neighbours_budget() const {
+    return pool.neighbours() != nullptr ? pool.neighbours()->capacities() : NeighbourBytes{};
   }
 
   /// What is known of the copies in a queue.

@@ -125,9 +125,9 @@ TEST_CASE("the machine of a manager with a file has three memories, whose links 
   CHECK(v2::engine_of(tiered_machine(half), host_out) == v2::engine_of(tiered_machine(half), file_in));
 }
 
-TEST_CASE("neighbours are one more memory, whose links share nothing with the host's") {
+TEST_CASE("a neighbour is one more memory, whose links share nothing with the host's") {
   KnownMachine known = machine_with(256);
-  known.tiers->neighbour = AwayMemory{Bytes{512}, Bytes{128}, {400'000'000, 0ns}, {300'000'000, 5ns}};
+  known.tiers->neighbours[0] = AwayMemory{Bytes{512}, Bytes{128}, {400'000'000, 0ns}, {300'000'000, 5ns}};
   const v2::Machine machine = tiered_machine(known);
   REQUIRE(v2::check_machine(machine));
   REQUIRE(machine.memories.size() == 4);
@@ -196,7 +196,7 @@ TEST_CASE("the executor follows what a plan does with the device, each copy in t
   CHECK(copies[3]->copy.ends);
   // The first copy waits for the end of its place in the file: for the copy of the round before.
   CHECK(copies[0]->needs.back[staged_h2d] == 1);
-  CHECK(adopted->points == std::array<std::uint32_t, device_queue_count>{3, 1, 1, 1, 1, 0, 0});
+  CHECK(adopted->points == std::array<std::uint32_t, device_queue_count>{3, 1, 1, 1, 1});
   CHECK(adopted->begins_in == std::vector<std::optional<Home>>{std::nullopt, Home::host, std::nullopt});
   // Of 4 operations the second one waits for 6,400 + 640 ns, the fourth for 640 + 6,400 ns, each without what runs
   // beside.

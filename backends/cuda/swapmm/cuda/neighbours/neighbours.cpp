@@ -65,6 +65,7 @@ NeighbourMemory& NeighbourMemory::operator=(NeighbourMemory&& other) noexcept {
   session_ = std::move(other.session_);
   data_ = std::exchange(other.data_, nullptr);
   device_ = other.device_;
+  path_ = other.path_;
   return *this;
 }
 
@@ -77,7 +78,7 @@ void NeighbourMemory::end() noexcept {
 
 // ---- Backend
 
-NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size) {
+NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size, std::size_t path) {
   const auto* const known = dynamic_cast<const Neighbour*>(&neighbour);
   if (known == nullptr) {
     throw BackendError(BackendError::Kind::failed, cudaErrorInvalidDevice, neighbour.name() + " is no CUDA neighbour");
@@ -91,32 +92,34 @@ NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes s
     error.need = size;
     throw error;
   }
-  return {session_, static_cast<std::byte*>(data), known->device()};
+  return {session_, static_cast<std::byte*>(data), known->device(), path};
 }
 
 void Backend::copy_from_neighbour(const Address& to, const NeighbourMemory& from, Bytes from_offset, Bytes size,
                                   std::span<const Event* const> waits, Event& event) {
   require_no_capture(capturing());
-  session_->queue_waits(QueueKind::neighbour_in, waits);
+  const QueueKind queue = neighbour_in_queue(from.path());
+  session_->queue_waits(queue, waits);
   check(cudaMemcpyPeerAsync(to.data(), device(), from.data_ + from_offset.value, from.device_, size_of(size),
-                            session_->stream(QueueKind::neighbour_in)),
+                            session_->stream(queue)),
         "cudaMemcpyPeerAsync from a neighbour");
-  session_->record(QueueKind::neighbour_in, event);
+  session_->record(queue, event);
 }
 
 void Backend::copy_to_neighbour(NeighbourMemory& to, Bytes to_offset, const Address& from, Bytes size,
                                 std::span<const Event* const> waits, Event& event) {
   require_no_capture(capturing());
-  session_->queue_waits(QueueKind::neighbour_out, waits);
+  const QueueKind queue = neighbour_out_queue(to.path());
+  session_->queue_waits(queue, waits);
   check(cudaMemcpyPeerAsync(to.data_ + to_offset.value, to.device_, from.data(), device(), size_of(size),
-                            session_->stream(QueueKind::neighbour_out)),
+                            session_->stream(queue)),
         "cudaMemcpyPeerAsync to a neighbour");
-  session_->record(QueueKind::neighbour_out, event);
+  session_->record(queue, event);
 }
 
 void Backend::read_neighbour(const NeighbourMemory& from, Bytes offset, std::span<std::byte> to) {
   require_no_capture(capturing());
-  const cudaStream_t stream = session_->stream(QueueKind::neighbour_in);
+  const cudaStream_t stream = session_->stream(neighbour_in_queue(from.path()));
   check(cudaMemcpyAsync(to.data(), from.data_ + offset.value, to.size(), cudaMemcpyDeviceToHost, stream),
         "cudaMemcpyAsync from a neighbour");
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
@@ -124,7 +127,7 @@ void Backend::read_neighbour(const NeighbourMemory& from, Bytes offset, std::spa
 
 void Backend::write_neighbour(NeighbourMemory& to, Bytes offset, std::span<const std::byte> from) {
   require_no_capture(capturing());
-  const cudaStream_t stream = session_->stream(QueueKind::neighbour_out);
+  const cudaStream_t stream = session_->stream(neighbour_out_queue(to.path()));
   check(cudaMemcpyAsync(to.data_ + offset.value, from.data(), from.size(), cudaMemcpyHostToDevice, stream),
         "cudaMemcpyAsync to a neighbour");
   check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");

@@ -63,7 +63,9 @@ NeighbourMemory::NeighbourMemory(std::shared_ptr<NeighbourLink> link, Handle<cl_
 
 // ---- Backend
 
-NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size) {
+std::size_t NeighbourMemory::path() const { return link_->path(); }
+
+NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes size, std::size_t path) {
   detail::require_own_process();
   const auto* const known = dynamic_cast<const Neighbour*>(&neighbour);
   if (known == nullptr) {
@@ -74,9 +76,9 @@ NeighbourMemory Backend::allocate_at(const swapmm::Neighbour& neighbour, Bytes s
                        "the OpenCL context of the manager does not contain the neighbour " + known->name());
   }
   std::shared_ptr<NeighbourLink> link = known->link_.lock();
-  if (link == nullptr || &link->session() != session_.get()) {
-    link = std::make_shared<NeighbourLink>(session_, known->device(), allocate_host(known->staging(), HostKind::pinned),
-                                           known->staging());
+  if (link == nullptr || &link->session() != session_.get() || link->path() != path) {
+    link = std::make_shared<NeighbourLink>(session_, known->device(), path,
+                                           allocate_host(known->staging(), HostKind::pinned), known->staging());
     known->link_ = link;
   }
   try {

@@ -30,10 +30,13 @@ void require_not_failed(cl_event event) {
 
 }  // namespace
 
-NeighbourLink::NeighbourLink(std::shared_ptr<Session> session, cl_device_id neighbour, HostMemory staging, Bytes size)
+NeighbourLink::NeighbourLink(std::shared_ptr<Session> session, cl_device_id neighbour, std::size_t path,
+                             HostMemory staging, Bytes size)
     : session_(std::move(session)),
       staging_(std::move(staging)),
-      slot_bytes_(static_cast<std::size_t>(size.value) / (2 * slots_each)) {
+      slot_bytes_(static_cast<std::size_t>(size.value) / (2 * slots_each)),
+      in_{neighbour_in_queue(path), {}, {}},
+      out_{neighbour_out_queue(path), {}, {}} {
   std::byte* at = staging_.data();
   for (Direction* const way : {&in_, &out_}) {
     way->queue = session_->add_neighbour_queue(neighbour);
@@ -75,7 +78,7 @@ Handle<cl_event> NeighbourLink::copy_out(const Part& to, const Part& from, std::
 Handle<cl_event> NeighbourLink::copy(Direction& way, Part to, Part from, std::size_t size,
                                      std::span<const cl_event> waits) {
   cl_command_queue const own = session_->use(way.kind);
-  const bool in = way.kind == QueueKind::neighbour_in;
+  const bool in = &way == &in_;
   cl_command_queue const source = in ? way.queue.get() : own;
   cl_command_queue const target = in ? own : way.queue.get();
   // Waits that were queued on the device's queue are none on the neighbour's, and those for what is given are needed by

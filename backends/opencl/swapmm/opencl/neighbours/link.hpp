@@ -27,12 +27,15 @@ class NeighbourLink {
     std::size_t offset;
   };
 
-  NeighbourLink(std::shared_ptr<Session> session, cl_device_id neighbour, HostMemory staging, Bytes size);
+  /// `path`: its copies are in the queues of that path.
+  NeighbourLink(std::shared_ptr<Session> session, cl_device_id neighbour, std::size_t path, HostMemory staging,
+                Bytes size);
   NeighbourLink(const NeighbourLink&) = delete;
   NeighbourLink& operator=(const NeighbourLink&) = delete;
   ~NeighbourLink();
 
   [[nodiscard]] const Session& session() const { return *session_; }
+  [[nodiscard]] std::size_t path() const { return neighbour_path(in_.kind); }
 
   /// Makes the first use of a new buffer, so that a driver that has no memory for it says so here.
   void use_first(cl_mem buffer, std::size_t size);
@@ -72,8 +75,8 @@ class NeighbourLink {
   std::shared_ptr<Session> session_;
   HostMemory staging_;
   std::size_t slot_bytes_;
-  Direction in_{QueueKind::neighbour_in, {}, {}};
-  Direction out_{QueueKind::neighbour_out, {}, {}};
+  Direction in_;
+  Direction out_;
 };
 
 }  // namespace swapmm::opencl::detail

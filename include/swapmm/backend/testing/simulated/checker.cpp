@@ -23,6 +23,10 @@ std::string agent_text(std::size_t agent, std::uint64_t clock) {
     case index(QueueKind::staged_d2h): return "staged_d2h command " + std::to_string(clock - 1);
     case index(QueueKind::neighbour_in): return "neighbour_in command " + std::to_string(clock - 1);
     case index(QueueKind::neighbour_out): return "neighbour_out command " + std::to_string(clock - 1);
+    case index(QueueKind::neighbour_2_in): return "neighbour_2_in command " + std::to_string(clock - 1);
+    case index(QueueKind::neighbour_2_out): return "neighbour_2_out command " + std::to_string(clock - 1);
+    case index(QueueKind::neighbour_3_in): return "neighbour_3_in command " + std::to_string(clock - 1);
+    case index(QueueKind::neighbour_3_out): return "neighbour_3_out command " + std::to_string(clock - 1);
     case index(QueueKind::file_read): return "file_read command " + std::to_string(clock - 1);
     case index(QueueKind::file_write): return "file_write command " + std::to_string(clock - 1);
     default: return "the host";

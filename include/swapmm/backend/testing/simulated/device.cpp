@@ -344,13 +344,16 @@ void Device::copy_on_device(Issue& issue, const Place& to, const Place& from, By
 }
 
 std::int64_t Device::copy_start(const Issue& issue) const {
-  return options_.half_duplex ? std::max(issue.start_, copy_engine_end_) : issue.start_;
+  if (options_.half_duplex) return std::max(issue.start_, copy_engine_end_);
+  if (!options_.one_port || !is_of_neighbours(issue.queue_)) return issue.start_;
+  return std::max(issue.start_, port_end_[port_of(issue.queue_)]);
 }
+std::size_t Device::port_of(QueueKind queue) { return queue == neighbour_in_queue(neighbour_path(queue)) ? 0 : 1; }
 
-const CopySpeed& Device::speed_of(CommandKind kind) const {
+CopySpeed Device::speed_of(CommandKind kind, const NeighbourState* neighbour) const {
   switch (kind) {
-    case CommandKind::copy_from_neighbour: return options_.neighbour_in;
-    case CommandKind::copy_to_neighbour: return options_.neighbour_out;
+    case CommandKind::copy_from_neighbour: return neighbour->in.value_or(options_.neighbour_in);
+    case CommandKind::copy_to_neighbour: return neighbour->out.value_or(options_.neighbour_out);
     case CommandKind::encode_to_host:
     case CommandKind::copy_to_host: return options_.d2h;
     default: return options_.h2d;
@@ -390,6 +393,7 @@ Device::Command& Device::queue_copy(Issue& issue, CommandKind kind, const CopyEn
   }
   Command& command = push(issue, kind, start, duration);
   copy_engine_end_ = command.end;
+  if (is_of_neighbours(issue.queue_)) port_end_[port_of(issue.queue_)] = command.end;
   command.neighbour = block.neighbour.get();
   command.size = size;
   std::byte* const host = block.storage.get() + host_offset;
@@ -400,7 +404,7 @@ Device::Command& Device::queue_copy(Issue& issue, CommandKind kind, const CopyEn
 
 Point Device::copy(Issue& issue, CommandKind kind, const Place& place, BlockId host, Bytes host_offset, Bytes size) {
   HostBlock& block = host_heap_.block(host.number);
-  const std::int64_t duration = copy_duration(speed_of(kind), size.value);
+  const std::int64_t duration = copy_duration(speed_of(kind, block.neighbour.get()), size.value);
   Command& command = queue_copy(issue, kind, {place, size.value, block, host_offset.value, size.value}, duration);
   command.pieces = order_.pieces(size.value);
   if (command.neighbour == nullptr) command.flowing = size.value;

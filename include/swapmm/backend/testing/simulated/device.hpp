@@ -245,7 +245,9 @@ class Device {
   void add_log(const Issue& issue, CommandKind kind, std::string_view name, std::uint64_t bytes, std::int64_t start,
                std::int64_t duration);
   [[nodiscard]] std::int64_t copy_start(const Issue& issue) const;
-  [[nodiscard]] const CopySpeed& speed_of(CommandKind kind) const;
+  [[nodiscard]] static std::size_t port_of(QueueKind queue);
+  /// `neighbour`: of copies from there and to it.
+  [[nodiscard]] CopySpeed speed_of(CommandKind kind, const NeighbourState* neighbour = nullptr) const;
   void reserve_release();
   void finish_release(Block& block, bool on_host, std::uint32_t number) noexcept;
 
@@ -280,7 +282,8 @@ class Device {
   StepOrder order_;
   VectorClock host_clock_;
   std::int64_t now_ = 0;
-  std::int64_t copy_engine_end_ = 0;  // with half duplex
+  std::int64_t copy_engine_end_ = 0;            // with half duplex
+  std::array<std::int64_t, 2> port_end_{0, 0};  // of neighbours: in and out
   std::uint64_t issued_ = 0;
   std::uint64_t hash_ = 0;
   std::uint64_t calls_ = 0;

@@ -18,10 +18,19 @@ namespace swapmm::simulated::detail {
 
 namespace {
 
-constexpr std::array<QueueKind, queue_count> all_queues{
-    QueueKind::compute,       QueueKind::h2d,        QueueKind::d2h,
-    QueueKind::staged_h2d,    QueueKind::staged_d2h, QueueKind::neighbour_in,
-    QueueKind::neighbour_out, QueueKind::file_read,  QueueKind::file_write};
+constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute,
+                                                        QueueKind::h2d,
+                                                        QueueKind::d2h,
+                                                        QueueKind::staged_h2d,
+                                                        QueueKind::staged_d2h,
+                                                        QueueKind::neighbour_in,
+                                                        QueueKind::neighbour_out,
+                                                        QueueKind::neighbour_2_in,
+                                                        QueueKind::neighbour_2_out,
+                                                        QueueKind::neighbour_3_in,
+                                                        QueueKind::neighbour_3_out,
+                                                        QueueKind::file_read,
+                                                        QueueKind::file_write};
 
 bool is_copy(CommandKind kind) {
   switch (kind) {
@@ -47,6 +56,10 @@ std::string_view name_of(QueueKind queue) {
     case QueueKind::staged_d2h: return "staged_d2h";
     case QueueKind::neighbour_in: return "neighbour_in";
     case QueueKind::neighbour_out: return "neighbour_out";
+    case QueueKind::neighbour_2_in: return "neighbour_2_in";
+    case QueueKind::neighbour_2_out: return "neighbour_2_out";
+    case QueueKind::neighbour_3_in: return "neighbour_3_in";
+    case QueueKind::neighbour_3_out: return "neighbour_3_out";
     case QueueKind::file_read: return "file_read";
     case QueueKind::file_write: return "file_write";
   }

@@ -9,6 +9,8 @@ namespace swapmm::simulated {
 Neighbour::Neighbour(NeighbourOptions options)
     : options_(std::move(options)), state_(std::make_shared<detail::NeighbourState>()) {
   state_->capacity = options_.bytes;
+  state_->in = options_.in;
+  state_->out = options_.out;
 }
 
 Neighbour::~Neighbour() = default;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include <swapmm/backend/neighbour.hpp>
+#include <swapmm/backend/testing/simulated/options.hpp>
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/export.hpp>
 
@@ -15,6 +16,8 @@ namespace detail {
 /// What a neighbour and the memories on it share.
 struct NeighbourState {
   bool lost = false;
+  std::optional<CopySpeed> in;
+  std::optional<CopySpeed> out;
   Bytes capacity;
   Bytes in_use;
   Bytes peak;
@@ -27,10 +30,11 @@ struct NeighbourOptions {
   Bytes alignment{16};                       ///< Neighbour::alignment()
   std::optional<Bytes> largest_allocation;   ///< none: all of it
   std::string name = "simulated neighbour";  ///< Neighbour::name()
+  std::optional<CopySpeed> in;               ///< speed of copies from it; none: Options::neighbour_in
+  std::optional<CopySpeed> out;              ///< speed of copies to it; none: Options::neighbour_out
 };
 
-/// A second device's memory. Any simulated device can use it; the speed of copies is an option of that device. For one
-/// thread.
+/// A second device's memory. Any simulated device can use it. For one thread.
 class SWAPMM_EXPORT Neighbour final : public swapmm::Neighbour {
  public:
   /// With these options.

@@ -75,6 +75,7 @@ struct Options {
   /// when it is queued, and its bytes are not. None: a half.
   std::function<double(Bytes)> encoded_part{};
   bool half_duplex = false;  ///< all copies share one copy engine, in issue order
+  bool one_port = false;     ///< copies from all neighbours run one after another, and so do those to all neighbours
 
   /// With other devices on one clock, and copies that share capacities. Only with Order::virtual_time, and not with
   /// half_duplex. Default: a clock of its own.

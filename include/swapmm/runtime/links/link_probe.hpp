@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/links/probe_ends.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Measures the links of a device of which no copy was timed: where nothing was copied yet, and where the device tells
+/// no times. Copies between free bytes of the device and a block of the host or of a neighbour, within all budgets.
+template <Backend B>
+class LinkProbe {
+ public:
+  /// The larger of two sizes that are copied, if as much is free.
+  static constexpr Bytes most{4U << 20U};
+  static constexpr Bytes least = ProbeEnds<B>::least;
+
+  /// `home`: the host, or neighbours of a path if there are any.
+  explicit LinkProbe(Store<B>& store, Home home = Home::host) : store_(store), home_(home) {}
+
+  /// Times copies each way. No plan may be followed. Waits for the device. Without free bytes on both sides it measures
+  /// nothing. Throws BackendError; then nothing is in flight, and all bytes are free as before.
+  void measure() {
+    ProbeEnds<B> ends(store_, home_);
+    if (!ends.take_up_to(std::min(most, store_.budget()))) return;
+    store_.timeline.host_wait(store_.timeline.everything());  // what uses the block, too
+    ends.prepare();
+    store_.with_times([&] { time_copies(ends); });
+    store_.end_link_samples();
+  }
+
+ private:
+  using Event = typename B::Event;
+
+  void time_copies(ProbeEnds<B>& ends) {
+    const Bytes small = std::max(least, ends.aligned(Bytes{ends.size().value / 16}));
+    Event begin = store_.backend.make_event();
+    Event end = store_.backend.make_event();
+    for (const Bytes bytes : {ends.size(), small}) {
+      for (const bool is_first : {true, false}) {  // the first time, pages and queues are new
+        for (const Way way : {Way::in, Way::out}) {
+          const auto time = timed(ends, way, bytes, begin, end);
+          if (!is_first) store_.link(queue_of(home_, way)).add(bytes, time);
+        }
+      }
+      if (small == ends.size()) return;
+    }
+  }
+
+  /// As the device tells it; if it tells no times, by the host's clock.
+  std::chrono::nanoseconds timed(ProbeEnds<B>& ends, Way way, Bytes bytes, Event& begin, Event& end) {
+    const QueueKind queue = queue_of(home_, way);
+    const auto before = std::chrono::steady_clock::now();
+    store_.backend.record(queue, begin);
+    ends.copy(way, bytes, end);
+    store_.backend.flush(queue);
+    store_.backend.wait(end);
+    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - before;
+    return store_.backend.elapsed(begin, end).value_or(waited);
+  }
+
+  Store<B>& store_;
+  Home home_;
+};
+
+}  // namespace swapmm::runtime

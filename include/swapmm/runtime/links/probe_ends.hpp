@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <swapmm/backend/backend.hpp>
+#include <swapmm/base/bytes.hpp>
+#include <swapmm/base/error.hpp>
+#include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/values/store.hpp>
+
+namespace swapmm::runtime {
+
+/// Which way a copy goes.
+enum class Way : bool { in, out };
+
+[[nodiscard]] constexpr QueueKind queue_of(Home home, Way way) {
+  return way == Way::in ? in_queue(home) : out_queue(home);
+}
+
+/// Both ends of copies that are only timed: free bytes of the device, and a block of the host or of a neighbour. They
+/// are free again when this is destroyed; nothing may use them then.
+template <Backend B>
+class ProbeEnds {
+ public:
+  /// The least that is copied. So few take as long as a copy's start, so the link seems slow: until larger copies are
+  /// seen, plans move less.
+  static constexpr Bytes least{64};
+
+  ProbeEnds(Store<B>& store, Home home) : store_(store), home_(home) {}
+  ProbeEnds(const ProbeEnds&) = delete;
+  ProbeEnds& operator=(const ProbeEnds&) = delete;
+  ~ProbeEnds() { give_back(); }
+
+  [[nodiscard]] Home home() const { return home_; }
+  [[nodiscard]] Bytes size() const { return size_; }
+
+  /// Takes so many bytes at both ends, or else a quarter, a quarter of that, and so on. False: not even `least`. What
+  /// uses them may still be queued.
+  [[nodiscard]] bool take_up_to(Bytes bytes) {
+    for (size_ = aligned(bytes); size_ >= least; size_ = aligned(Bytes{size_.value / 4})) {
+      if (take()) return true;
+      give_back();
+    }
+    return false;
+  }
+  /// The host writes the block, so that a copy reads bytes that are there.
+  void prepare() {
+    if (!block_->in_host()) return;
+    store_.note_host_access(*block_, Bytes{}, size_, true);
+    std::memset(block_->data(), 0, static_cast<std::size_t>(size_.value));
+  }
+  /// Queues a copy of the first bytes.
+  void copy(Way way, Bytes bytes, typename B::Event& end) {
+    const typename B::Address& address = *store_.addresses.at(place_->offset, bytes);
+    const bool in = way == Way::in;
+    if (!block_->in_host()) {
+      in ? store_.away.to_device(address, *block_, bytes, {}, {}, end)
+         : store_.away.from_device(*block_, address, bytes, {}, {}, {}, end);
+      store_.away.discount(in ? bytes : Bytes{}, in ? Bytes{} : bytes);
+    } else if (in) {
+      store_.backend.copy_to_device(address, block_->memory(), block_->offset, bytes, {}, end);
+    } else {
+      store_.backend.copy_to_host(block_->memory(), block_->offset, address, bytes, {}, end);
+    }
+  }
+
+  /// So many bytes, or the most below that can be copied.
+  [[nodiscard]] Bytes aligned(Bytes bytes) const { return round_down(bytes, store_.places.alignment()); }
+
+ private:
+  bool take() {
+    place_ = store_.places.take(size_);
+    if (!place_) return false;
+    try {
+      block_ = home_ == Home::host ? store_.pool.acquire_memory(size_) : store_.pool.acquire_in(home_, size_);
+    } catch (const OutOfMemory&) {
+      return false;
+    }
+    return block_->home() == home_;
+  }
+  void give_back() noexcept {
+    if (place_) store_.places.give_back(place_->offset, size_, place_->after);
+    place_.reset();
+    if (block_ != nullptr) store_.pool.release(std::move(block_));
+  }
+
+  Store<B>& store_;
+  Home home_;
+  Bytes size_;
+  std::optional<FreePlace> place_;
+  std::unique_ptr<HostBlock<B>> block_;
+};
+
+}  // namespace swapmm::runtime
