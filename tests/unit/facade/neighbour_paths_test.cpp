@@ -219,15 +219,17 @@ TEST_CASE("each neighbour gives its memory back by itself, and plans follow: the
   }
   // As many bytes, but on another neighbour: the plan is another one.
   desk.manager.set_neighbour_budget(*three[1], 256_bytes);
-  desk.manager.set_neighbour_budget(*three[2], 0_bytes);
+  desk.manager.set_neighbour_budget(*three[0], 0_bytes);
   const std::size_t exchanged = desk.device.log().size();
   desk.iterate(8);
-  CHECK(desk.copied(QueueKind::neighbour_3_in, exchanged) == 0_bytes);
+  CHECK(desk.copied(QueueKind::neighbour_in, exchanged) == 0_bytes);
   CHECK(desk.copied(QueueKind::neighbour_2_in, exchanged) > 0_bytes);
-  CHECK(desk.manager.report().plans.size() == 1);
+  REQUIRE(desk.manager.report().plans.size() == 1);
+  CHECK(desk.manager.report().plans.front().tells_neighbours);
+  CHECK(desk.manager.report().plans.front().neighbours_in > 0_bytes);
   CHECK(desk.all_hold());
   // All are back: so is the first plan.
-  desk.manager.set_neighbour_budget(*three[2], 256_bytes);
+  desk.manager.set_neighbour_budget(*three[0], 256_bytes);
   const Report before = desk.manager.report();
   desk.iterate(4);
   CHECK(desk.manager.report().iterations_followed == before.iterations_followed + 4);

@@ -399,9 +399,14 @@ PlanSummary ProgramBook::summary_of(const Named& programs, const PlanCase& plan_
   summary.stalled_operations = known.stalls.size();
   if (known.tiered) {
     summary.tells_file = knows(Home::file, *known.tiered);
-    summary.tells_neighbours = knows(Home::neighbour, *known.tiered);
     std::tie(summary.file_in, summary.file_out) = bytes_of(Home::file, *known.tiered);
-    std::tie(summary.neighbours_in, summary.neighbours_out) = bytes_of(Home::neighbour, *known.tiered);
+    for (std::size_t path = 0; path < neighbour_path_count; ++path) {
+      if (!knows(neighbour_home(path), *known.tiered)) continue;
+      summary.tells_neighbours = true;
+      const auto [in, out] = bytes_of(neighbour_home(path), *known.tiered);
+      summary.neighbours_in += in;
+      summary.neighbours_out += out;
+    }
   }
   constexpr std::size_t most = 5;
   for (std::size_t i = 0; i < std::min(most, known.stalls.size()); ++i) {

@@ -44,7 +44,7 @@ class LinkProbe {
     Event end = store_.backend.make_event();
     for (const Bytes bytes : {ends.size(), small}) {
       for (const bool is_first : {true, false}) {  // the first time, pages and queues are new
-        for (const Way way : {Way::in, Way::out}) {
+        for (const CopyWay way : {CopyWay::in, CopyWay::out}) {
           const auto time = timed(ends, way, bytes, begin, end);
           if (!is_first) store_.link(queue_of(home_, way)).add(bytes, time);
         }
@@ -54,7 +54,7 @@ class LinkProbe {
   }
 
   /// As the device tells it; if it tells no times, by the host's clock.
-  std::chrono::nanoseconds timed(ProbeEnds<B>& ends, Way way, Bytes bytes, Event& begin, Event& end) {
+  std::chrono::nanoseconds timed(ProbeEnds<B>& ends, CopyWay way, Bytes bytes, Event& begin, Event& end) {
     const QueueKind queue = queue_of(home_, way);
     const auto before = std::chrono::steady_clock::now();
     store_.backend.record(queue, begin);

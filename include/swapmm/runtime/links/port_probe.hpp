@@ -49,8 +49,8 @@ class PortProbe {
     SharedRates rates;
     try {
       store_.with_times([&] {
-        rates.in = together(copies, Way::in);
-        rates.out = together(copies, Way::out);
+        rates.in = together(copies, CopyWay::in);
+        rates.out = together(copies, CopyWay::out);
       });
     } catch (...) {
       finish_quietly();
@@ -66,7 +66,7 @@ class PortProbe {
   struct Copy {
     Copy(Store<B>& store, const LinksAlone& links)
         : ends(store, links.home), alone(links), end(store.backend.make_event()) {}
-    [[nodiscard]] const Link& link(Way way) const { return way == Way::in ? alone.in : alone.out; }
+    [[nodiscard]] const Link& link(CopyWay way) const { return way == CopyWay::in ? alone.in : alone.out; }
     ProbeEnds<B> ends;
     LinksAlone alone;
     Bytes bytes{};
@@ -74,7 +74,7 @@ class PortProbe {
   };
 
   // What they carry, or 0 if each is as fast as alone.
-  std::uint64_t together(std::deque<Copy>& copies, Way way) {
+  std::uint64_t together(std::deque<Copy>& copies, CopyWay way) {
     const Seconds alone = choose_sizes(copies, way);
     (void)timed(copies, way);  // the first time, pages and queues are new
     const Seconds time = std::min(timed(copies, way), timed(copies, way));
@@ -85,7 +85,7 @@ class PortProbe {
   }
 
   // So that they take equally long. Returns how long the longest one takes alone.
-  Seconds choose_sizes(std::deque<Copy>& copies, Way way) const {
+  Seconds choose_sizes(std::deque<Copy>& copies, CopyWay way) const {
     double time = std::numeric_limits<double>::infinity();  // in which each can copy all that it has room for
     for (const Copy& copy : copies) time = std::min(time, time_of(copy.ends.size(), copy.link(way)).count());
     Seconds longest{};
@@ -102,7 +102,7 @@ class PortProbe {
 
   // From the begin of the first copy to the end of the last one: as the device tells it; if it tells no times, by the
   // host's clock.
-  std::chrono::nanoseconds timed(std::deque<Copy>& copies, Way way) {
+  std::chrono::nanoseconds timed(std::deque<Copy>& copies, CopyWay way) {
     typename B::Event begin = store_.backend.make_event();
     const auto before = std::chrono::steady_clock::now();
     store_.backend.record(queue_of(copies.front().ends.home(), way), begin);

@@ -15,11 +15,11 @@
 
 namespace swapmm::runtime {
 
-/// Which way a copy goes.
-enum class Way : bool { in, out };
+/// Which way a copy goes, as the device sees it.
+enum class CopyWay : bool { in, out };
 
-[[nodiscard]] constexpr QueueKind queue_of(Home home, Way way) {
-  return way == Way::in ? in_queue(home) : out_queue(home);
+[[nodiscard]] constexpr QueueKind queue_of(Home home, CopyWay way) {
+  return way == CopyWay::in ? in_queue(home) : out_queue(home);
 }
 
 /// Both ends of copies that are only timed: free bytes of the device, and a block of the host or of a neighbour. They
@@ -55,9 +55,9 @@ class ProbeEnds {
     std::memset(block_->data(), 0, static_cast<std::size_t>(size_.value));
   }
   /// Queues a copy of the first bytes.
-  void copy(Way way, Bytes bytes, typename B::Event& end) {
+  void copy(CopyWay way, Bytes bytes, typename B::Event& end) {
     const typename B::Address& address = *store_.addresses.at(place_->offset, bytes);
-    const bool in = way == Way::in;
+    const bool in = way == CopyWay::in;
     if (!block_->in_host()) {
       in ? store_.away.to_device(address, *block_, bytes, {}, {}, end)
          : store_.away.from_device(*block_, address, bytes, {}, {}, {}, end);

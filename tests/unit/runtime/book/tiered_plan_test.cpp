@@ -41,8 +41,10 @@ KnownMachine machine_with(std::uint64_t host_bytes) {
   machine.device_budget = Bytes{128};
   machine.alignment = Bytes{64};
   machine.h2d = machine.d2h = {100'000'000, 0ns};
-  const AwayMemory file{Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
-  machine.tiers = Tiers{Bytes{host_bytes}, Bytes{64}, std::nullopt, file};
+  Tiers& tiers = machine.tiers.emplace();
+  tiers.host = Bytes{host_bytes};
+  tiers.host_alignment = Bytes{64};
+  tiers.file = AwayMemory{Bytes{1 << 20}, Bytes{4096}, {10'000'000, 0ns}, {10'000'000, 20ns}};
   return machine;
 }
 
@@ -145,6 +147,49 @@ TEST_CASE("a neighbour is one more memory, whose links share nothing with the ho
   CHECK(tiered_machine(known).memories.size() == 3);
   // There is something to choose even if the host has room for all.
   CHECK(needs_tiers(timed_updates(1), known));
+}
+
+TEST_CASE("several neighbours are several memories, and share what was measured that they carry together") {
+  KnownMachine known = machine_with(256);
+  known.tiers->neighbours[0] = AwayMemory{Bytes{512}, Bytes{64}, {400'000'000, 0ns}, {300'000'000, 0ns}};
+  known.tiers->neighbours[2] = AwayMemory{Bytes{1024}, Bytes{64}, {200'000'000, 0ns}, {100'000'000, 0ns}};
+  known.tiers->between_neighbours = {450'000'000, 0};
+  known.tiers->with_host = {0, 380'000'000};
+  const v2::Machine machine = tiered_machine(known);
+  REQUIRE(v2::check_machine(machine));
+  REQUIRE(machine.memories.size() == 5);
+  CHECK(machine.memories[2].name == "neighbour");
+  CHECK(machine.memories[3].name == "neighbour-3");
+  CHECK(machine.memories[3].bytes == Bytes{1024});
+  CHECK(machine.memories[4].name == "file");
+  const auto shares = [&](std::size_t link) {
+    std::vector<std::uint64_t> rates;
+    for (const v2::CapacityId id : machine.links[link].capacities) {
+      rates.push_back(machine.capacities[index(id)].bytes_per_second);
+    }
+    std::ranges::sort(rates);
+    return rates;
+  };
+  using Rates = std::vector<std::uint64_t>;
+  CHECK(shares(0) == Rates{100'000'000});               // host to device
+  CHECK(shares(1) == Rates{100'000'000, 380'000'000});  // and back: with the neighbours
+  CHECK(shares(2) == Rates{450'000'000});               // neighbours to device
+  CHECK(shares(4) == Rates{450'000'000});
+  CHECK(shares(3) == Rates{380'000'000});  // and back
+  CHECK(shares(5) == Rates{380'000'000});
+  CHECK(shares(6) == Rates{100'000'000});  // the file's values pass the host
+  CHECK(shares(7) == Rates{100'000'000, 380'000'000});
+  CHECK(knows(Home::neighbour_3, {.trace_digest = {}, .machine = machine}));
+  CHECK_FALSE(knows(Home::neighbour_2, {.trace_digest = {}, .machine = machine}));
+}
+
+TEST_CASE("taken as one memory, neighbours are filled in their order") {
+  const Program program = timed_updates(4);  // 256 bytes
+  KnownMachine known = machine_with(1024);   // a byte takes 10 ns in the host
+  known.tiers->neighbours[0] = AwayMemory{Bytes{64}, Bytes{64}, {1'000'000'000, 0ns}, {1'000'000'000, 0ns}};
+  known.tiers->neighbours[1] = AwayMemory{Bytes{64}, Bytes{64}, {200'000'000, 0ns}, {200'000'000, 0ns}};
+  // 64 bytes of 1 ns, 64 of 5 ns, and 128 of 10 ns.
+  CHECK(as_one_memory(program, known).h2d.bytes_per_second == 153'846'153);
 }
 
 TEST_CASE("a plan tells host and file apart if the host has room for some values and not for all") {

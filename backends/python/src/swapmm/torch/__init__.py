@@ -60,7 +60,8 @@ class _Session:
             self._remove_parts()
             adapter.close()
             raise
-        self.hook = register_optimizer_step_post_hook(lambda *_: adapter.end_iteration())
+        self.hook = register_optimizer_step_post_hook(lambda *_: self._stepped())
+        self._backward = -1  # the last backward() in which an optimizer made a step
         self.mode.__enter__()
 
     def close(self) -> None:
@@ -68,6 +69,16 @@ class _Session:
         self.hook.remove()
         self._remove_parts()
         self.adapter.close()
+
+    def _stepped(self) -> None:
+        """An optimizer's step ends the iteration. Steps within backward(), of optimizers that have a parameter each, end it
+        together, when backward() has run."""
+        backward = _torch._C._current_graph_task_id()
+        if backward == -1:
+            self.adapter.end_iteration()
+        elif backward != self._backward:
+            self._backward = backward
+            _torch.autograd.Variable._execution_engine.queue_callback(self.adapter.end_iteration)
 
     def _remove_parts(self) -> None:
         for part in reversed(self.parts):

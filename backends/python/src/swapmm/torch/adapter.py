@@ -411,6 +411,8 @@ class Adapter:
                 return
             if self.in_child:
                 return self.hold(storage)
+            if getattr(storage, ATTRIBUTE, storage) is None:  # a copy in host memory
+                return
             self.sweep()
             known = getattr(storage, ATTRIBUTE, None)
             if known is None:
@@ -455,7 +457,7 @@ class Adapter:
             if self.in_operator:  # an operator that is made of others, and lets the mode see them
                 return function(*args, **kwargs)
             if signature.lists:
-                return in_groups(lambda *a, **k: self._run(Call(signature, function, a, k)), self.budget >> 6, args, kwargs)
+                return in_groups(function, lambda *a, **k: self._run(Call(signature, function, a, k)), self.budget >> 6, args, kwargs)
             return self._run(Call(signature, function, args, kwargs))
 
     def run_call(self, call: Call) -> Any:

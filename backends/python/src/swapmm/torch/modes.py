@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import importlib
+import inspect
 import os
 import sys
 import threading
@@ -14,6 +16,8 @@ import weakref
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 import torch
+import torch.overrides
+import torch.utils._device
 from torch.jit import _builtins  # type: ignore[attr-defined]
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -73,6 +77,10 @@ _STORAGE_ARRAYS = ("__getitem__",)
 _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage", "storage", "_typed_storage")
 #: They tell the program the address of the bytes, which it may use until the iteration ends.
 _ADDRESSES = ("data_ptr", "share_memory_", "pin_memory")
+#: Functions of libraries that save models and compare addresses, to find out which tensors share their bytes. They read none.
+_COMPARING = {"storage_ptr", "_end_ptr", "_filter_shared_not_shared", "_is_complete", "id_tensor_storage", "_get_unique_id",
+              "get_torch_storage_id", "_find_disjoint", "_find_identical", "set_module_tensor_to_device"}
+_SAVING_LIBRARIES = {"safetensors", "huggingface_hub", "transformers", "accelerate", "diffusers"}
 #: They change the bytes, and call the program for each element meanwhile. The other tensors are read.
 _LOOPS = ("apply_", "map_", "map2_")
 #: How TorchScript writes its files: in C++, past the operators.
@@ -95,6 +103,7 @@ class Looks:
         self._twins: Dict[Any, Any] = {}  # while torch.save() runs
 
     def install(self) -> None:
+        _remember_functions()
         names: Iterable[str]
         for names, prepare in ((_LOOKS, self._look), (_ADDRESSES, self._address), (_ARRAYS, self._array)):
             for name in names:
@@ -133,6 +142,11 @@ class Looks:
         if self.adapter.type == "cpu":
             self._replace(torch.nn.utils.rnn.PackedSequence, "__new__", self._packed)
             self._replace(torch._VF, "_pad_packed_sequence", self._padded, alone=True)
+            with contextlib.suppress(ImportError):
+                safetensors = importlib.import_module("safetensors.torch")
+                for name in ("save", "save_file", "_flatten", "_flatten_as_ptr"):  # the last two for who has imported the first
+                    if hasattr(safetensors, name):
+                        self._replace_by(safetensors, name, self._saved)
         self._replace_imported({id(original): wrapped for _, _, original, wrapped in self._functions})
 
     def remove(self) -> None:
@@ -167,6 +181,10 @@ class Looks:
             # These functions call one another.
             if getattr(inside, "now", False):
                 return original(value, *args, **kwargs)
+            if name == "data_ptr" and _is_comparing(sys._getframe(1)):
+                storage = storage_in(value)
+                if storage is not None:
+                    return _identity(value, storage)
             inside.now = True
             try:
                 with self.adapter.lock:  # no other thread takes the bytes away meanwhile
@@ -378,6 +396,16 @@ class Looks:
 
         return reduce
 
+    def _saved(self, original: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        """A function that reads all tensors of a dictionary at once, past the operators."""
+        if isinstance(tensors, dict):
+            tensors = {name: self._in_host(value) for name, value in tensors.items()}
+        return original(tensors, *args, **kwargs)
+
+    def _in_host(self, value: Any) -> Any:
+        storage = self._storage(value)
+        return value if getattr(storage, ATTRIBUTE, None) is None else self._twin(value, storage)
+
     def _twin(self, tensor: torch.Tensor, storage: Any) -> torch.Tensor:
         """A tensor with the same values and the same view, of a storage in host memory. Tensors that share a storage
         have twins that do, as long as no operator runs in between."""
@@ -403,6 +431,31 @@ class Looks:
                 twin = torch._neg_view(twin)
         twin.__dict__.update(tensor.__dict__)  # what the program has added
         return twin.requires_grad_(tensor.requires_grad)
+
+
+def _remember_functions() -> None:
+    """PyTorch looks functions up by what they are, in tables that it makes when it first needs them: of those that make
+    tensors, for `with torch.device(...)`, and of those that classes may override. They are to have its own functions, not what stands for
+    them here."""
+    for module in (torch.overrides, torch.utils._device):
+        for function in list(vars(module).values()):
+            if hasattr(function, "cache_info") and not inspect.signature(function).parameters:
+                function()
+
+
+def _is_comparing(frame: Any) -> bool:
+    """Whether a call for an address comes from a function that only compares it with others."""
+    while frame is not None and frame.f_globals.get("__name__") == "torch.storage":
+        frame = frame.f_back
+    if frame is None or frame.f_code.co_name not in _COMPARING:
+        return False
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _SAVING_LIBRARIES
+
+
+def _identity(value: Any, storage: Any) -> int:
+    """A number in place of an address: those of two tensors differ as their addresses would, wherever the bytes are."""
+    begin = storage._cdata << 64
+    return begin + value.storage_offset() * value.element_size() if isinstance(value, _Tensor) else begin
 
 
 def running_module() -> str:

@@ -250,8 +250,13 @@ def covers(tensor: torch.Tensor, storage_bytes: int) -> bool:
     return True
 
 
-def in_groups(function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """Calls an operator on lists of tensors for a few positions of the lists at a time: as many as have `limit` bytes
+def _has_scalars(function: Any) -> bool:
+    """Whether an operator on lists takes a number for each position out of a tensor."""
+    return any(argument.name == "scalars" and str(argument.type) == "Tensor" for argument in function._schema.arguments)
+
+
+def in_groups(operator: Any, function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+    """Calls an operator on lists of tensors, by `function`, for a few positions of the lists at a time: as many as have `limit` bytes
     together, and at least one. So the rest does not have to be there. The arithmetic is the same, because the operator
     treats each position alone."""
     lists = [value for value in [*args, *kwargs.values()] if isinstance(value, (list, tuple)) and value]
@@ -269,7 +274,12 @@ def in_groups(function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str
     if not ends:
         return function(*args, **kwargs)
 
+    has_scalars = _has_scalars(operator)
+
     def part(value: Any, first: int, end: int) -> Any:
+        if has_scalars and isinstance(value, torch.Tensor):
+            with torch.utils._python_dispatch._disable_current_modes():
+                return value[first:end]
         return list(value[first:end]) if isinstance(value, (list, tuple)) and len(value) == count else value
 
     results = [function(*(part(value, first, end) for value in args),
