@@ -85,6 +85,9 @@ CLIENTS = (
     pyopencl("pyopencl_arrays", "test_array.py", limit=7200),
     pyopencl("pyopencl_algorithms", "test_algorithm.py", limit=7200),
     pyopencl("pyopencl_functions", "test_clmath.py", "test_clrandom.py", limit=7200),
+    # Two OpenCL loaders in one process.
+    Client("pyvkfft", ("{python}", "{programs}/vkfft_transforms.py"), r"^rounds ",
+           ("pyvkfft==2025.1.1", "pyopencl==2026.1.4", "numpy==2.4.6"), debian=("ocl-icd-opencl-dev",), evict=True),
     Client("openmm", ("{python}", "{programs}/omm.py", "14", "40"), r"hash (\w+)$", ("openmm==8.6.1", "numpy==2.4.6")),
     Client("gprmax", ("{python}", "{programs}/gpr_wave.py", "64", "200", "{work}"), r"^fields ",
            ("gprMax==4.0.1", "pyopencl==2026.1.4", "numpy==2.4.6")),

@@ -61,9 +61,11 @@ TEST_CASE("neighbours: wave propagation with a second device's memory is right b
 
 TEST_CASE("neighbours: the memory for copies is a part of the host's budget, and all objects go again") {
   const opencl::Backend backend = test::backend_with_neighbour();
+  Options options{.device_budget = 64_KiB, .host_budget = 100_KiB};
+  options.neighbours = {opencl::neighbour(test::second_device(), 256_KiB, 64_KiB)};
+  (void)MemoryManager<opencl::Backend>(backend, options);  // the backend keeps its queues
   const auto before = test::objects_at_rest();
   {
-    Options options{.device_budget = 64_KiB, .host_budget = 100_KiB};
     options.neighbours = {opencl::neighbour(test::second_device(), 256_KiB, 64_KiB)};
     const MemoryManager<opencl::Backend> manager(backend, options);
     CHECK(manager.report().host_used == 64_KiB);

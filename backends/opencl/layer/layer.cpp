@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "api/install.hpp"
+#include "loader/other_loaders.hpp"
 #include "loader/table.hpp"
 #include "process/settings.hpp"
 #include "profile/pictures.hpp"
@@ -26,6 +27,12 @@ cl_icd_dispatch down{};
 namespace {
 
 cl_icd_dispatch table{};
+
+}  // namespace
+
+const cl_icd_dispatch& layer_table() { return table; }
+
+namespace {
 
 // Entries that the driver's side does not have stay empty, so that the loader fills them as it does without a layer.
 template <class Entry>
@@ -64,6 +71,7 @@ void start(const cl_icd_dispatch* target, cl_uint entries) {
 #include "loader/entries.inc"
 #undef SWAPMM_ENTRY
   record::install(table);
+  watch_for_other_loaders(table);
   tell_started();
   start_report();
   start_pictures();
@@ -90,9 +98,11 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, cons
         std::to_string(least_entries) + ": it is not used");
     return CL_INVALID_OPERATION;
   }
+  loader_found_us(loader);
   static std::once_flag once;
   std::call_once(once, [&] {
     keep_loaded(loader);
+    restore_layer_list();
     start(target, entries);
   });
   *count = std::min<cl_uint>(entries, sizeof table / sizeof(void*));

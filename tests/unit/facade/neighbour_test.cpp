@@ -294,7 +294,7 @@ TEST_CASE("a neighbour gets its memory back between iterations, values move befo
     return all;
   };
   iterate(6);
-  REQUIRE(desk.manager.report().neighbours_used > 128_bytes);
+  REQUIRE(desk.manager.report().neighbours_used >= 128_bytes);  // one tensor on each: plans leave a part free
   desk.manager.set_neighbour_budget(*desk.second, 0_bytes);
   CHECK(desk.second->in_use() == 0_bytes);
   CHECK(desk.manager.report().neighbours_budget == 128_bytes);

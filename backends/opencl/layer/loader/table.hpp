@@ -17,8 +17,12 @@ namespace swapmm::opencl::layer {
 /// loader does not have is null.
 extern cl_icd_dispatch down;
 
-/// A table whose functions return CL_INVALID_OPERATION. Each object of the layer begins with a pointer to it, so a call
-/// that the layer does not know, and that reaches a driver with such an object, fails cleanly.
+/// The layer's functions, which loaders call. Valid from clInitLayer() on.
+[[nodiscard]] const cl_icd_dispatch& layer_table();
+
+/// A table of which each object of the layer begins with a pointer to. A loader that was not started calls its
+/// functions: they start it, and go on with the layer's own. A call that the layer does not know, and that reaches a
+/// driver with such an object, fails cleanly, with CL_INVALID_OPERATION.
 [[nodiscard]] const cl_icd_dispatch& trap_table();
 
 }  // namespace swapmm::opencl::layer

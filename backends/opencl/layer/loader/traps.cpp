@@ -2,20 +2,37 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "other_loaders.hpp"
 #include "table.hpp"
 
 namespace swapmm::opencl::layer {
 namespace {
 
-/// A function of an entry's type that fails as the API does: by its status, or by null and the last argument.
-template <class Function>
+/// True while a call is passed on to the layer's own function: what comes back then is one that it does not know.
+thread_local bool passes_on = false;
+
+struct PassesOn {
+  PassesOn() { passes_on = true; }
+  PassesOn(const PassesOn&) = delete;
+  PassesOn& operator=(const PassesOn&) = delete;
+  ~PassesOn() { passes_on = false; }
+};
+
+/// A function of an entry's type that passes the call on, or fails as the API does: by its status, or by null and the
+/// last argument.
+template <auto Entry, class Function>
 struct Trap {
   static Function get() { return nullptr; }  // no function in this version of the header
 };
 
-template <class Result, class... Arguments>
-struct Trap<Result(CL_API_CALL*)(Arguments...)> {
+template <auto Entry, class Result, class... Arguments>
+struct Trap<Entry, Result(CL_API_CALL*)(Arguments...)> {
   static Result CL_API_CALL call(Arguments... arguments) {
+    if (const auto function = layer_table().*Entry; function != nullptr && !passes_on) {
+      start_other_loaders();
+      const PassesOn now;
+      return function(arguments...);
+    }
     if constexpr (std::is_same_v<Result, cl_int>) {
       return CL_INVALID_OPERATION;
     } else if constexpr (!std::is_void_v<Result>) {
@@ -34,14 +51,15 @@ struct Trap<Result(CL_API_CALL*)(Arguments...)> {
   }
 };
 
-template <class Entry>
-void set(Entry& entry) {
-  entry = Trap<Entry>::get();
+template <auto Entry>
+void set(cl_icd_dispatch& table) {
+  auto& function = table.*Entry;
+  function = Trap<Entry, std::remove_reference_t<decltype(function)>>::get();
 }
 
 cl_icd_dispatch make_traps() {
   cl_icd_dispatch table{};
-#define SWAPMM_ENTRY(name) set(table.name);
+#define SWAPMM_ENTRY(name) set<&cl_icd_dispatch::name>(table);
 #include "entries.inc"
 #undef SWAPMM_ENTRY
   return table;
