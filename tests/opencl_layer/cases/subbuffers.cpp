@@ -21,7 +21,7 @@ cl_mem part_of(cl_mem root, std::size_t origin, std::size_t bytes, cl_mem_flags 
 }
 
 // Uses three other buffers, so that anything else may leave.
-void push_out(const Setup& setup, const Kernels& kernels, const std::vector<cl_mem>& others) {
+void push_all_out(const Setup& setup, const Kernels& kernels, const std::vector<cl_mem>& others) {
   kernels.blend(setup.queue, others[0], others[1], others[2]);
   kernels.blend(setup.queue, others[1], others[2], others[0]);
 }
@@ -38,10 +38,10 @@ CASE(subbuffers, written_through_the_part) {
   const auto others = three_others(setup);
   const cl_mem root = setup.buffer_of(numbers(1)), part = part_of(root, quarter, quarter);
   kernels.grow(setup.queue, part, 5, quarter_count);
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   say_words("root", setup.read(root));
   kernels.grow(setup.queue, root, 6);
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   say_words("part", setup.read(part, quarter_count));
   release_buffers(others);
   release_buffers({part, root});
@@ -55,9 +55,9 @@ CASE(subbuffers, written_through_the_root) {
   const cl_mem first = part_of(root, 0, quarter), last = part_of(root, 3 * quarter, quarter);
   const Words words = numbers(3);
   OK(clEnqueueWriteBuffer(setup.queue, root, CL_TRUE, 0, buffer_bytes, words.data(), 0, nullptr, nullptr));
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   kernels.affine(setup.queue, last, first, 3, quarter_count);
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   say_words("root", setup.read(root));
   release_buffers(others);
   release_buffers({first, last, root});
@@ -71,7 +71,7 @@ CASE(subbuffers, overlapping) {
   const cl_mem a = part_of(root, 0, 2 * quarter), b = part_of(root, quarter, 2 * quarter);
   for (cl_uint i = 0; i < 3; ++i) {
     kernels.grow(setup.queue, a, i, 2 * quarter_count);
-    push_out(setup, kernels, others);
+    push_all_out(setup, kernels, others);
     kernels.grow(setup.queue, b, i, 2 * quarter_count);
   }
   say_words("a", setup.read(a, 2 * quarter_count));
@@ -88,7 +88,7 @@ CASE(subbuffers, root_and_part_in_one_launch) {
   const cl_mem root = setup.buffer_of(numbers(1)), last = part_of(root, 3 * quarter, quarter);
   // Reads the first quarter of the root, writes the last.
   kernels.affine(setup.queue, last, root, 8, quarter_count);
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   kernels.affine(setup.queue, root, last, 9, quarter_count);
   say_words("root", setup.read(root));
   release_buffers(others);
@@ -101,9 +101,9 @@ CASE(subbuffers, root_released_first) {
   const auto others = three_others(setup);
   const cl_mem root = setup.buffer_of(numbers(1)), part = part_of(root, 2 * quarter, quarter);
   OK(clReleaseMemObject(root));
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   kernels.grow(setup.queue, part, 5, quarter_count);
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   say_words("part", setup.read(part, quarter_count));
   expect(memory_info<cl_mem>(part, CL_MEM_ASSOCIATED_MEMOBJECT) == root, "the root still is the part's");
   release_buffers(others);
@@ -191,9 +191,9 @@ CASE(subbuffers, transfers) {
   const cl_mem a = part_of(root, quarter, quarter), b = part_of(root, 2 * quarter, quarter);
   const Words words = numbers(2, 100);
   OK(clEnqueueWriteBuffer(setup.queue, a, CL_TRUE, 40, 400, words.data(), 0, nullptr, nullptr));
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   OK(clEnqueueCopyBuffer(setup.queue, a, b, 0, 100, 1000, 0, nullptr, nullptr));
-  push_out(setup, kernels, others);
+  push_all_out(setup, kernels, others);
   const cl_uint pattern[2] = {1, 2};
   OK(clEnqueueFillBuffer(setup.queue, b, pattern, 8, 2048, 64, 0, nullptr, nullptr));
   OK(clEnqueueCopyBuffer(setup.queue, a, root, 0, 0, 1000, 0, nullptr, nullptr));
@@ -254,7 +254,7 @@ CASE(subbuffers, kept_argument) {
   set_argument(grow, 1, 3u);
   for (int i = 0; i < 4; ++i) {
     launch(setup.queue, grow, quarter_count);
-    push_out(setup, kernels, others);
+    push_all_out(setup, kernels, others);
   }
   say_words("root", setup.read(root));
   OK(clReleaseKernel(grow));

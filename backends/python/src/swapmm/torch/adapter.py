@@ -457,7 +457,7 @@ class Adapter:
             if self.in_operator:  # an operator that is made of others, and lets the mode see them
                 return function(*args, **kwargs)
             if signature.lists:
-                return in_groups(function, lambda *a, **k: self._run(Call(signature, function, a, k)), self.budget >> 6, args, kwargs)
+                return in_groups(lambda *a, **k: self._run(Call(signature, function, a, k)), self.budget >> 6, args, kwargs, signature.list_scalars)
             return self._run(Call(signature, function, args, kwargs))
 
     def run_call(self, call: Call) -> Any:

@@ -79,7 +79,7 @@ _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage",
 _ADDRESSES = ("data_ptr", "share_memory_", "pin_memory")
 #: Functions of libraries that save models and compare addresses, to find out which tensors share their bytes. They read none.
 _COMPARING = {"storage_ptr", "_end_ptr", "_filter_shared_not_shared", "_is_complete", "id_tensor_storage", "_get_unique_id",
-              "get_torch_storage_id", "_find_disjoint", "_find_identical", "set_module_tensor_to_device"}
+              "get_torch_storage_id", "_find_disjoint", "_find_identical"}
 _SAVING_LIBRARIES = {"safetensors", "huggingface_hub", "transformers", "accelerate", "diffusers"}
 #: They change the bytes, and call the program for each element meanwhile. The other tensors are read.
 _LOOPS = ("apply_", "map_", "map2_")

@@ -124,6 +124,8 @@ class Signature:
             position for position, value in enumerate(schema.arguments) if str(value.type) in SCALARS
         ) if namespace == "aten" and name not in SIZED_BY_SCALARS else frozenset()
         self.lists = name.startswith(("_foreach_", "_fused_", "_amp_foreach_")) and not self.composite
+        # It takes a number for each position of its lists out of a tensor.
+        self.list_scalars = self.lists and any(value.name == "scalars" and str(value.type) == "Tensor" for value in schema.arguments)
         # Its results have no value yet.
         self.allocates = name.lstrip("_").startswith(("empty", "new_empty"))
         # It makes the same bits from the same operands, and does nothing else. Backward operators are left out: many add
@@ -250,15 +252,10 @@ def covers(tensor: torch.Tensor, storage_bytes: int) -> bool:
     return True
 
 
-def _has_scalars(function: Any) -> bool:
-    """Whether an operator on lists takes a number for each position out of a tensor."""
-    return any(argument.name == "scalars" and str(argument.type) == "Tensor" for argument in function._schema.arguments)
-
-
-def in_groups(operator: Any, function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-    """Calls an operator on lists of tensors, by `function`, for a few positions of the lists at a time: as many as have `limit` bytes
+def in_groups(function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str, Any], scalars: bool = False) -> Any:
+    """Calls an operator on lists of tensors for a few positions of the lists at a time: as many as have `limit` bytes
     together, and at least one. So the rest does not have to be there. The arithmetic is the same, because the operator
-    treats each position alone."""
+    treats each position alone. `scalars`: its one tensor beside the lists has a number for each position."""
     lists = [value for value in [*args, *kwargs.values()] if isinstance(value, (list, tuple)) and value]
     tensors = [value for value in lists if isinstance(value[0], torch.Tensor)]
     count = len(tensors[0]) if tensors else 0
@@ -274,10 +271,8 @@ def in_groups(operator: Any, function: Any, limit: int, args: Tuple[Any, ...], k
     if not ends:
         return function(*args, **kwargs)
 
-    has_scalars = _has_scalars(operator)
-
     def part(value: Any, first: int, end: int) -> Any:
-        if has_scalars and isinstance(value, torch.Tensor):
+        if scalars and isinstance(value, torch.Tensor):
             with torch.utils._python_dispatch._disable_current_modes():
                 return value[first:end]
         return list(value[first:end]) if isinstance(value, (list, tuple)) and len(value) == count else value
