@@ -9,6 +9,7 @@ import types
 import unittest
 
 import torch
+import torch.utils._device
 
 import swapmm
 import swapmm.torch
@@ -51,6 +52,7 @@ class AddressesTest(unittest.TestCase):
     def test_libraries_that_compare_addresses_need_no_bytes(self):
         saving = library("safetensors.torch")
         parts = [self.tensors[0][:1024], self.tensors[0][1024:]]
+        before = swapmm.torch.report().copied_in
         areas = saving.areas([*self.tensors, *parts])
         self.assertEqual(len({storage for storage, _ in areas[:8]}), 8)
         self.assertEqual([storage for storage, _ in areas[8:]], [areas[0][0]] * 2)
@@ -59,6 +61,7 @@ class AddressesTest(unittest.TestCase):
         self.assertEqual(areas[8][1], (begin, begin + 4096))
         self.assertEqual(areas[9][1], (begin + 4096, end))
         self.assertNotIn("the program called data_ptr()", swapmm.torch.report().kept)
+        self.assertEqual(swapmm.torch.report().copied_in, before)
 
     def test_all_others_get_the_address(self):
         for module in (library("safetensors.torch"), library("my.saving")):
@@ -136,9 +139,12 @@ class FunctionsTest(unittest.TestCase):
     def test_a_number_for_each_tensor_of_a_list_out_of_one_tensor(self):
         def program():
             lists = [[torch.full((1 << 16,), float(i + k)) for i in range(6)] for k in (0, 1, 2)]
-            for _ in range(3):
+            table = torch.arange(60000.0).view(10000, 6) / 1000  # it has to leave, too
+            for i in range(3):
+                others = [torch.full((1 << 18,), float(k)).mul_(2) for k in range(3)]
                 torch._foreach_addcdiv_(*lists, torch.arange(6.0))
-                torch._foreach_addcmul_(*lists, scalars=torch.arange(6.0))
+                torch._foreach_addcmul_(*lists, scalars=table[300 * i])
+                del others
             return [tensor.clone() for tensor in lists[0]]
 
         plain = program()

@@ -98,10 +98,10 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, cons
         std::to_string(least_entries) + ": it is not used");
     return CL_INVALID_OPERATION;
   }
+  keep_loaded(loader);
   loader_found_us(loader);
   static std::once_flag once;
   std::call_once(once, [&] {
-    keep_loaded(loader);
     restore_layer_list();
     start(target, entries);
   });

@@ -60,7 +60,7 @@ struct Options {
   /// hides more of the time that a disk takes to answer. Used only with `file`.
   Bytes file_staging{std::uint64_t{32} << 20U};
   /// Memory of other devices for what does not fit on the manager's own, such as {opencl::neighbour(device, 1_GiB)}: it
-  /// is used before the host's, an earlier one before a later one. Allocated when the manager is created, so it may not
+  /// is used before the host's, a fast one before a slow one. Allocated when the manager is created, so it may not
   /// be less than the neighbour has. Not with `scrub`. Default: none.
   std::vector<std::shared_ptr<Neighbour>> neighbours{};
   /// What the manager's device shares with those of other managers on its way to the host: plans are then made for all

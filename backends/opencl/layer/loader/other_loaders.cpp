@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <mutex>
@@ -93,7 +94,8 @@ class OnlyThisLayer {
   OnlyThisLayer(const OnlyThisLayer&) = delete;
   OnlyThisLayer& operator=(const OnlyThisLayer&) = delete;
   ~OnlyThisLayer() {
-    if (before_) (void)setenv(layer_list, before_->c_str(), 1);
+    const char* const now = std::getenv(layer_list);
+    if (before_ && now != nullptr && own_file() == now) (void)setenv(layer_list, before_->c_str(), 1);
   }
 
  private:
@@ -101,7 +103,8 @@ class OnlyThisLayer {
 };
 
 void start(const std::string& file) {
-  void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  // It stays: its functions may be in use, and one that lies in its place later would not be known.
+  void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (library == nullptr) return;  // it has gone
   void* const function = dlsym(library, "clGetPlatformIDs");
   const Base base = function != nullptr ? base_of(function) : nullptr;
@@ -161,12 +164,16 @@ void restore_layer_list() {
 void start_other_loaders() {
   static std::atomic<unsigned long long> seen{0};
   const unsigned long long now = loads();
-  if (now == seen.load(std::memory_order_relaxed)) return;
-  static std::mutex& mutex = *new std::mutex;
-  const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock) return;  // another thread is at it
-  seen.store(now, std::memory_order_relaxed);
+  if (now == seen.load(std::memory_order_acquire)) return;
+  thread_local bool inside = false;  // loaders that start call the layer
+  if (inside) return;
+  static std::timed_mutex& mutex = *new std::timed_mutex;
+  // Other threads wait. In the child of a fork() the one that has the lock may not be there.
+  const std::unique_lock lock(mutex, std::chrono::seconds(5));
+  inside = true;
   for (const std::string& file : loader_files()) start(file);
+  inside = false;
+  seen.store(now, std::memory_order_release);
 }
 
 void watch_for_other_loaders(cl_icd_dispatch& table) {

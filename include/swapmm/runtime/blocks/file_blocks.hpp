@@ -31,7 +31,7 @@ class FileBlocks {
   /// A block of at least `size` bytes; work queued before may still use it (see busy()). Null if the file has no room
   /// in one piece, or the disk has none.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size) {
-    return blocks_.acquire(size, [this](Bytes end) { return reserve(end); });
+    return blocks_.acquire(size, reserved_, [this](Bytes end) { return reserve(end); });
   }
 
   /// The block of a constant: `size` bytes of another file, from `offset` on. Keeps that file as long as this exists,

@@ -52,7 +52,7 @@ class NeighbourBlocks {
     for (std::size_t number = 0; number < arenas_.size(); ++number) {
       Arena& arena = arenas_[number];
       if (arena.state != State::open || path_of(*arena.neighbour) != path) continue;
-      std::unique_ptr<Block> block = arena.blocks->acquire(size, [](Bytes) { return true; });
+      std::unique_ptr<Block> block = arena.blocks->acquire(size, bytes_in(arena), [](Bytes) { return false; });
       if (block == nullptr) continue;
       block->arena = static_cast<std::uint32_t>(number);
       peak_ = std::max(peak_, in_use());

@@ -20,7 +20,8 @@ namespace swapmm::runtime {
 /// the map of places has.
 ///
 /// A copy into a block waits for the last copy from it. Blocks that were given back are therefore used again oldest
-/// first, and only if there are some: otherwise copies in one direction would wait for those in the other one.
+/// first, and others before them: otherwise copies in one direction would wait for those in the other one. At most
+/// half of all bytes waits like this, so that pieces stay large.
 template <Backend B>
 class PlacedBlocks {
  public:
@@ -29,21 +30,25 @@ class PlacedBlocks {
   PlacedBlocks(PlaceMap places, Home home) : places_(std::move(places)), home_(home) {}
 
   /// A block of at least `size` bytes; work queued before may still use it (see busy()). Null if there is no room in
-  /// one piece, or `usable(end)` is false: whether the bytes up to the offset `end` can be used.
+  /// one piece, or `usable(end)` is false: whether the bytes up to the offset `end` can be made usable. Those up to
+  /// `ready` are.
   template <class Usable>
-  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, Usable&& usable) {
+  [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, Bytes ready, Usable&& usable) {
     size = round_up(size, places_.alignment());
     kept_.take_if([](const Block& kept) { return kept.pending == nullptr; },
                   [&](std::unique_ptr<Block> kept) noexcept { free(std::move(kept)); });
     Shelf& shelf = shelf_for(size);  // release() never allocates
     std::unique_ptr<Block> block = shelf.blocks.size() >= enough ? reuse(shelf) : nullptr;
-    if (block == nullptr) block = take(size, usable);
+    const auto is_ready = [&](Bytes end) { return end <= ready; };
+    const auto fits = [&](Bytes end) { return is_ready(end) || usable(end); };
+    if (block == nullptr) block = take(size, is_ready);
     if (block == nullptr) block = reuse(shelf);
+    if (block == nullptr) block = take(size, fits);
     if (block == nullptr && unused_.value != 0) {
       for (Shelf& other : shelves_) {
         while (std::unique_ptr<Block> unused = reuse(other)) give_place_back(std::move(unused));
       }
-      block = take(size, usable);
+      block = take(size, fits);
     }
     if (block != nullptr) peak_ = std::max(peak_, in_use());
     return block;
@@ -98,8 +103,14 @@ class PlacedBlocks {
   // The bytes of a constant were never taken.
   void free(std::unique_ptr<Block> block) noexcept {
     if (block->source != nullptr) return;
+    Shelf& shelf = *shelf_of(block->size);
     unused_ += block->size;
-    shelf_of(block->size)->blocks.push(std::move(block));
+    shelf.blocks.push(std::move(block));
+    while (unused_ > Bytes{places_.budget().value / 2}) {
+      std::unique_ptr<Block> oldest = reuse(shelf);
+      if (oldest == nullptr) return;  // others are unused
+      give_place_back(std::move(oldest));
+    }
   }
   void give_place_back(std::unique_ptr<Block> block) noexcept {
     places_.give_back(block->offset, block->size, block->busy());

@@ -35,7 +35,7 @@ class Session {
         controller(state, book, options),
         host(state, controller),
         capture(state, controller) {
-    learn_neighbours();
+    learn_neighbours(book);
     if (state.link_member != nullptr) share_links(book);
   }
   Session(const Session&) = delete;
@@ -174,11 +174,11 @@ class Session {
   }
 
  private:
-  void learn_neighbours() {
+  void learn_neighbours(ProgramBook& book) {
     if (state.store.pool.neighbours() == nullptr) return;
-    state.neighbour_links = NeighbourLinksProbe<B>(state.store).measure();
+    state.neighbour_links = NeighbourLinksProbe<B>(state.store, book.options().machine.has_value()).measure();
     state.store.pool.neighbours()->begin_with(state.neighbour_links.order());
-    if (!state.neighbour_links.alone.empty()) state.store.pool.give_back_all_unused();
+    state.store.pool.begin();
   }
 
   // Later, other devices copy as well, and copies tell how fast the links are then.

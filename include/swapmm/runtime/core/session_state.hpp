@@ -53,7 +53,7 @@ struct SessionState {
   std::uint64_t budget_changes = 0;
   std::shared_ptr<LinkMember> link_member;           ///< with Options::shared_links
   std::optional<std::pair<Link, Link>> links_alone;  ///< the same: to the device and back, measured at first
-  NeighbourLinks neighbour_links;                    ///< with several neighbours: measured at first
+  NeighbourLinks neighbour_links;                    ///< with neighbours: measured at first
   bool in_capture = false;  ///< queued work is captured and does not run yet: see IterationCapture
 
   void share_links(const std::shared_ptr<LinkGroup>& group) {
@@ -190,10 +190,10 @@ struct SessionState {
   }
   /// Where links share what they carry, copies of the program seem slower than a link is alone.
   void as_if_alone(Home home, Link& in, Link& out) const {
-    const LinksAlone* const alone = neighbour_links.are_shared() ? neighbour_links.of(home) : nullptr;
+    const LinksAlone* const alone = neighbour_links.of(home);
     if (alone == nullptr) return;
-    in = faster(in, alone->in);
-    out = faster(out, alone->out);
+    if (neighbour_links.slowed_in(home)) in = faster(in, alone->in);
+    if (neighbour_links.slowed_out(home)) out = faster(out, alone->out);
   }
 
   /// What is known of both directions. If copies ran in one only, the other is assumed to be alike.

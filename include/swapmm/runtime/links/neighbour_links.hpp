@@ -25,9 +25,12 @@ struct NeighbourLinks {
   SharedRates between;            ///< what the links of the neighbours carry together
   SharedRates with_host;          ///< what these and the host's carry together
 
-  /// Whether copies of one memory slow those of another one down. Then copies of the program tell less than a link
-  /// carries.
-  [[nodiscard]] bool are_shared() const { return !between.empty() || !with_host.empty(); }
+  /// Whether copies of other memories slow down those of this one, to the device or from it. Then copies of the program
+  /// tell less than its link carries.
+  [[nodiscard]] bool slowed_in(Home home) const { return with_host.in != 0 || (is_neighbour(home) && between.in != 0); }
+  [[nodiscard]] bool slowed_out(Home home) const {
+    return with_host.out != 0 || (is_neighbour(home) && between.out != 0);
+  }
   /// Null if it is not known.
   [[nodiscard]] const LinksAlone* of(Home home) const {
     for (const LinksAlone& links : alone) {
@@ -56,20 +59,20 @@ struct NeighbourLinks {
 template <Backend B>
 class NeighbourLinksProbe {
  public:
-  explicit NeighbourLinksProbe(Store<B>& store) : store_(store) {}
+  /// `knows_host`: the host's link is given, so nothing is asked about it.
+  explicit NeighbourLinksProbe(Store<B>& store, bool knows_host = false) : store_(store), knows_host_(knows_host) {}
 
   [[nodiscard]] NeighbourLinks measure() {
     NeighbourLinks links;
     for (std::size_t path = 0; path < neighbour_path_count; ++path) {
-      if (store_.neighbours_budget()[path].value == 0) continue;
-      if (!add(links, neighbour_home(path))) return {};
+      if (store_.neighbours_budget()[path].value != 0) (void)add(links, neighbour_home(path));
     }
     if (links.alone.empty()) return links;
     const bool one_engine = store_.backend.capabilities().copy_engines == 1;  // then nothing copies beside anything
     std::vector<LinksAlone> ways = links.alone;
     if (!one_engine && ways.size() > 1) links.between = together(ways);
     slow_down(ways, links.between);
-    if (!add(links, Home::host)) return links;
+    if (knows_host_ || !add(links, Home::host)) return links;
     ways.push_back(links.alone.back());
     if (!one_engine) links.with_host = together(ways);
     return links;
@@ -109,6 +112,7 @@ class NeighbourLinksProbe {
   }
 
   Store<B>& store_;
+  bool knows_host_;
 };
 
 }  // namespace swapmm::runtime

@@ -42,7 +42,8 @@ class PortProbe {
     std::deque<Copy> copies;
     for (const LinksAlone& alone : links) {
       Copy& copy = copies.emplace_back(store_, alone);
-      if (!copy.ends.take_up_to(Bytes{std::min(most.value, store_.budget().value / links.size())})) return std::nullopt;
+      const Bytes share{store_.budget().value / links.size()};
+      if (!copy.ends.take_up_to(std::min(wanted(alone), share))) return std::nullopt;
     }
     store_.timeline.host_wait(store_.timeline.everything());
     for (Copy& copy : copies) copy.ends.prepare();
@@ -60,44 +61,57 @@ class PortProbe {
   }
 
  private:
-  static constexpr Bytes most{4U << 20U};
   using Seconds = std::chrono::duration<double>;
+  /// Copies take so long alone, as far as there is room: the host queues them one after another meanwhile.
+  static constexpr double long_enough = 300e-6;
+  static constexpr Bytes least_wanted{4U << 20U};
+  static constexpr Bytes most_wanted{64U << 20U};
 
   struct Copy {
     Copy(Store<B>& store, const LinksAlone& links)
         : ends(store, links.home), alone(links), end(store.backend.make_event()) {}
-    [[nodiscard]] const Link& link(CopyWay way) const { return way == CopyWay::in ? alone.in : alone.out; }
+    [[nodiscard]] double rate(CopyWay way) const {
+      return static_cast<double>((way == CopyWay::in ? alone.in : alone.out).bytes_per_second);
+    }
     ProbeEnds<B> ends;
     LinksAlone alone;
     Bytes bytes{};
     typename B::Event end;
   };
 
-  // What they carry, or 0 if each is as fast as alone.
-  std::uint64_t together(std::deque<Copy>& copies, CopyWay way) {
-    const Seconds alone = choose_sizes(copies, way);
-    (void)timed(copies, way);  // the first time, pages and queues are new
-    const Seconds time = std::min(timed(copies, way), timed(copies, way));
-    if (time <= 1.15 * alone) return 0;
-    double bytes = 0;
-    for (const Copy& copy : copies) bytes += static_cast<double>(copy.bytes.value);
-    return static_cast<std::uint64_t>(std::max(1.0, bytes / time.count()));
+  static Bytes wanted(const LinksAlone& links) {
+    const auto rate = static_cast<double>(faster(links.in, links.out).bytes_per_second);
+    return std::clamp(Bytes{static_cast<std::uint64_t>(rate * long_enough)}, least_wanted, most_wanted);
   }
 
-  // So that they take equally long. Returns how long the longest one takes alone.
-  Seconds choose_sizes(std::deque<Copy>& copies, CopyWay way) const {
-    double time = std::numeric_limits<double>::infinity();  // in which each can copy all that it has room for
-    for (const Copy& copy : copies) time = std::min(time, time_of(copy.ends.size(), copy.link(way)).count());
-    Seconds longest{};
-    for (Copy& copy : copies) {
-      const Bytes wanted{static_cast<std::uint64_t>(time * static_cast<double>(copy.link(way).bytes_per_second))};
-      copy.bytes = std::clamp(copy.ends.aligned(wanted), ProbeEnds<B>::least, copy.ends.size());
-      longest = std::max<Seconds>(longest, time_of(copy.bytes, copy.link(way)) + copy.link(way).latency);
+  // What they carry, or 0 if each is as fast as alone. Of two sizes, so that what each copy takes to begin is left out.
+  std::uint64_t together(std::deque<Copy>& copies, CopyWay way) {
+    double alone = 0;                                          // bytes per second
+    double longest = std::numeric_limits<double>::infinity();  // in which each can copy all that it has room for
+    for (const Copy& copy : copies) {
+      alone += copy.rate(way);
+      longest = std::min(longest, static_cast<double>(copy.ends.size().value) / copy.rate(way));
     }
-    return longest;
+    const double large_bytes = choose_sizes(copies, way, longest);
+    (void)timed(copies, way);  // the first time, pages and queues are new
+    const Seconds large = std::min(timed(copies, way), timed(copies, way));
+    const double small_bytes = choose_sizes(copies, way, longest / 4);
+    const Seconds small = std::min(timed(copies, way), timed(copies, way));
+    if (2 * small_bytes > large_bytes || large <= small) return 0;  // there is too little room to tell
+    const double carried = (large_bytes - small_bytes) / (large - small).count();
+    if (1.15 * carried >= alone) return 0;
+    return static_cast<std::uint64_t>(std::max(1.0, carried));
   }
-  static Seconds time_of(Bytes bytes, const Link& link) {
-    return Seconds{static_cast<double>(bytes.value) / static_cast<double>(link.bytes_per_second)};
+
+  // So that they take that long alone. Returns the sum.
+  static double choose_sizes(std::deque<Copy>& copies, CopyWay way, double seconds) {
+    double all = 0;
+    for (Copy& copy : copies) {
+      const Bytes bytes = copy.ends.aligned(Bytes{static_cast<std::uint64_t>(seconds * copy.rate(way))});
+      copy.bytes = std::clamp(bytes, ProbeEnds<B>::least, copy.ends.size());
+      all += static_cast<double>(copy.bytes.value);
+    }
+    return all;
   }
 
   // From the begin of the first copy to the end of the last one: as the device tells it; if it tells no times, by the

@@ -76,12 +76,16 @@ class ProbeEnds {
   bool take() {
     place_ = store_.places.take(size_);
     if (!place_) return false;
+    if (is_neighbour(home_)) {
+      block_ = store_.pool.neighbours()->acquire_on(neighbour_path(home_), size_);
+      return block_ != nullptr;
+    }
     try {
-      block_ = home_ == Home::host ? store_.pool.acquire_memory(size_) : store_.pool.acquire_in(home_, size_);
+      block_ = store_.pool.acquire_memory(size_);
     } catch (const OutOfMemory&) {
       return false;
     }
-    return block_->home() == home_;
+    return true;
   }
   void give_back() noexcept {
     if (place_) store_.places.give_back(place_->offset, size_, place_->after);

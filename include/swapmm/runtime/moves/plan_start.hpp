@@ -162,7 +162,7 @@ class PlanStart {
   // none is tried once more, when others have left.
   void move_values() {
     for (const Home home : {Home::file, Home::host, Home::neighbour, Home::neighbour_2, Home::neighbour_3, Home::host,
-                            Home::neighbour, Home::neighbour_2}) {
+                            Home::neighbour, Home::neighbour_2, Home::neighbour_3}) {
       for (std::size_t role = 0; role < plan_.begins_in.size(); ++role) {
         Rec* const record = roles_.records[role];
         if (record == nullptr || plan_.begins_in[role] != home || !record->host.valid) continue;

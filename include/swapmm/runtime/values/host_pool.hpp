@@ -86,6 +86,7 @@ class HostBudget {
   }
   [[nodiscard]] Bytes in_use() const { return in_use_; }
   [[nodiscard]] Bytes peak() const { return peak_; }
+  void forget_peak() noexcept { peak_ = in_use_; }
   [[nodiscard]] Bytes pinned() const { return pinned_; }
 
  private:
@@ -210,6 +211,12 @@ class HostPool {
     give_back_unused();
   }
 
+  /// Called while no value is in the host: unused memory goes back to the API, and the peak is what is left.
+  void begin() {
+    give_back_all_unused();
+    budget_.forget_peak();
+  }
+
   /// Overwrites slabs and kept blocks with zeros, before all memory is released. No copy may use them any more.
   void scrub() noexcept {
     for (Shelf& shelf : shelves_) {
@@ -261,7 +268,7 @@ class HostPool {
     Shelf& shelf = shelf_for(size);  // release() never allocates
     std::unique_ptr<Block> block = shelf.blocks.pop();
     if (block == nullptr && shelf.resting.size() != 0) {
-      if (std::unique_ptr<Block> fresh = make_pinned(size)) return fresh;
+      if (std::unique_ptr<Block> another = make_beside_resting(size)) return another;
       block = shelf.resting.pop();
     }
     if (block != nullptr) {
@@ -293,11 +300,22 @@ class HostPool {
     return *shelves_.insert(at, Shelf{size, {}});
   }
 
-  // Without touching what is kept.
-  std::unique_ptr<Block> make_pinned(Bytes size) {
-    if (!slabs_.wanted()) return make_alone(size, HostKind::pinned);
-    std::unique_ptr<Block> block = slabs_.carve(size);
-    return block != nullptr || !grow(size) ? std::move(block) : slabs_.carve(size);
+  // Page-locked, of bytes that are free or of a little more memory. After the API has refused that, it is not asked so
+  // soon again.
+  std::unique_ptr<Block> make_beside_resting(Bytes size) {
+    std::unique_ptr<Block> block = slabs_.wanted() ? slabs_.carve(size) : nullptr;
+    if (block != nullptr) return block;
+    if (patient_ != 0) {
+      --patient_;
+      return nullptr;
+    }
+    if (!slabs_.wanted()) {
+      block = make_alone(size, HostKind::pinned);
+    } else if (grow(size, Bytes{most_resting * size.value})) {
+      block = slabs_.carve(size);
+    }
+    if (block == nullptr) patient_ = patience;
+    return block;
   }
 
   std::unique_ptr<Block> make(Bytes size) {
@@ -331,7 +349,8 @@ class HostPool {
   }
 
   std::unique_ptr<Block> make_in_slab(Bytes size) {
-    std::unique_ptr<Block> block = make_pinned(size);
+    std::unique_ptr<Block> block = slabs_.carve(size);
+    if (block == nullptr && grow(size)) block = slabs_.carve(size);
     if (block != nullptr) return block;
     merge_kept();
     block = slabs_.carve(size);
@@ -345,8 +364,10 @@ class HostPool {
     return grow(size) ? slabs_.carve(size) : nullptr;
   }
 
-  bool grow(Bytes size) {
-    const Bytes room = budget_.room(HostKind::pinned);
+  // By `most` at most, if that is above 0.
+  bool grow(Bytes size, Bytes most = {}) {
+    Bytes room = budget_.room(HostKind::pinned);
+    if (most.value != 0) room = std::min(room, most);
     if (size > room) return false;
     auto claim = budget_.claim(room, HostKind::pinned);
     if (!claim) return false;  // another manager was faster
@@ -400,6 +421,7 @@ class HostPool {
   // After the API has refused memory for encoded values, it is not asked so many times: it may take long to refuse.
   static constexpr int patience = 64;
   int refused_ = 0;
+  int patient_ = 0;
   std::optional<FileBlocks<B>> file_;
   std::optional<NeighbourBlocks<B>> neighbours_;
 };

@@ -174,7 +174,7 @@ class Adapter:
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
         with self.lock:
-            if self.in_child:
+            if self.in_child or not self.open:
                 return
             self.sweep()
             self._finish()
@@ -457,6 +457,10 @@ class Adapter:
             if self.in_operator:  # an operator that is made of others, and lets the mode see them
                 return function(*args, **kwargs)
             if signature.lists:
+                if signature.list_scalars:
+                    for value in (*args, *kwargs.values()):
+                        if isinstance(value, torch.Tensor) and self.is_ours(value):
+                            self.hold(storage_of(value))
                 return in_groups(lambda *a, **k: self._run(Call(signature, function, a, k)), self.budget >> 6, args, kwargs, signature.list_scalars)
             return self._run(Call(signature, function, args, kwargs))
 

@@ -77,7 +77,10 @@ _STORAGE_ARRAYS = ("__getitem__",)
 _LOOKS = ("tolist", "__repr__", "__deepcopy__", "__format__", "untyped_storage", "storage", "_typed_storage")
 #: They tell the program the address of the bytes, which it may use until the iteration ends.
 _ADDRESSES = ("data_ptr", "share_memory_", "pin_memory")
-#: Functions of libraries that save models and compare addresses, to find out which tensors share their bytes. They read none.
+#: What functions below call for an address.
+_ON_THE_WAY_TO_ADDRESSES = {"data_ptr", "untyped_storage", "storage", "_typed_storage"}
+#: Functions of libraries that save models and compare addresses with one another, to find out which tensors share their bytes.
+#: They read none, and no other function gets these addresses.
 _COMPARING = {"storage_ptr", "_end_ptr", "_filter_shared_not_shared", "_is_complete", "id_tensor_storage", "_get_unique_id",
               "get_torch_storage_id", "_find_disjoint", "_find_identical"}
 _SAVING_LIBRARIES = {"safetensors", "huggingface_hub", "transformers", "accelerate", "diffusers"}
@@ -142,7 +145,7 @@ class Looks:
         if self.adapter.type == "cpu":
             self._replace(torch.nn.utils.rnn.PackedSequence, "__new__", self._packed)
             self._replace(torch._VF, "_pad_packed_sequence", self._padded, alone=True)
-            with contextlib.suppress(ImportError):
+            with contextlib.suppress(Exception):  # it is not there, or broken
                 safetensors = importlib.import_module("safetensors.torch")
                 for name in ("save", "save_file", "_flatten", "_flatten_as_ptr"):  # the last two for who has imported the first
                     if hasattr(safetensors, name):
@@ -181,10 +184,9 @@ class Looks:
             # These functions call one another.
             if getattr(inside, "now", False):
                 return original(value, *args, **kwargs)
-            if name == "data_ptr" and _is_comparing(sys._getframe(1)):
-                storage = storage_in(value)
-                if storage is not None:
-                    return _identity(value, storage)
+            if name in _ON_THE_WAY_TO_ADDRESSES and _is_comparing(sys._getframe(1)):
+                storage = storage_in(value) if name == "data_ptr" else None
+                return original(value, *args, **kwargs) if storage is None else _identity(value, storage)
             inside.now = True
             try:
                 with self.adapter.lock:  # no other thread takes the bytes away meanwhile
@@ -398,9 +400,12 @@ class Looks:
 
     def _saved(self, original: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
         """A function that reads all tensors of a dictionary at once, past the operators."""
-        if isinstance(tensors, dict):
-            tensors = {name: self._in_host(value) for name, value in tensors.items()}
-        return original(tensors, *args, **kwargs)
+        if not isinstance(tensors, dict):
+            return original(tensors, *args, **kwargs)
+        try:
+            return original({name: self._in_host(value) for name, value in tensors.items()}, *args, **kwargs)
+        finally:
+            self._twins.clear()
 
     def _in_host(self, value: Any) -> Any:
         storage = self._storage(value)

@@ -274,12 +274,12 @@ def in_groups(function: Any, limit: int, args: Tuple[Any, ...], kwargs: Dict[str
     def part(value: Any, first: int, end: int) -> Any:
         if scalars and isinstance(value, torch.Tensor):
             with torch.utils._python_dispatch._disable_current_modes():
-                return value[first:end]
+                return value[first:end].clone()  # its bytes are here now, and need not be later
         return list(value[first:end]) if isinstance(value, (list, tuple)) and len(value) == count else value
 
-    results = [function(*(part(value, first, end) for value in args),
-                        **{name: part(value, first, end) for name, value in kwargs.items()})
-               for first, end in zip([0, *ends], [*ends, count])]
+    calls = [([part(value, first, end) for value in args], {name: part(value, first, end) for name, value in kwargs.items()})
+             for first, end in zip([0, *ends], [*ends, count])]
+    results = [function(*some, **others) for some, others in calls]
     if results[0] is None:
         return None
     if isinstance(results[0], (list, tuple)) and results[0] and isinstance(results[0][0], (list, tuple)):
