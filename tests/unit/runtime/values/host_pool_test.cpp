@@ -200,7 +200,11 @@ TEST_CASE("random blocks under random budgets and refusals: never above a budget
         }
       } else {
         std::swap(blocks[random.below(static_cast<std::uint32_t>(blocks.size()))], blocks.back());
-        desk.pool.release(std::move(blocks.back()));
+        if (random.below(2) == 0) {
+          desk.pool.rest(std::move(blocks.back()));
+        } else {
+          desk.pool.release(std::move(blocks.back()));
+        }
         blocks.pop_back();
       }
       REQUIRE(desk.counts_right());
@@ -236,6 +240,64 @@ TEST_CASE("where the API has no page-locked memory, each block is pageable") {
   CHECK(count_of(blocks, HostKind::pageable) == 3);
   CHECK(desk.host().pageable == in_mib({1, 1, 1}));
   CHECK(desk.host().finished == 0);
+}
+
+// ---- blocks that rest
+
+TEST_CASE("a block that rests is used again when four others of its size have come, the oldest first") {
+  for (const Bytes slab : {0_bytes, 64_MiB}) {
+    CAPTURE(slab.value);
+    HostDesk desk(slab);
+    std::vector<const std::byte*> places;
+    for (int i = 0; i < 12; ++i) {
+      Block block = desk.pool.acquire(1_MiB);
+      places.push_back(block->data());
+      CHECK(block->kind == HostKind::pinned);
+      desk.pool.rest(std::move(block));
+    }
+    for (std::size_t i = 5; i < places.size(); ++i) CHECK(places[i] == places[i - 5]);
+    CHECK(desk.host().pinned_live <= 8_MiB);  // five, in slabs
+    CHECK(desk.counts_right());
+    // Another size is not served by them, and all unused memory goes back.
+    const Block other = desk.pool.acquire(3_MiB);
+    CHECK(std::find(places.begin(), places.end(), other->data()) == places.end());
+    desk.pool.give_back_all_unused();
+    CHECK(desk.pool.budget().in_use() >= 3_MiB);
+    CHECK(desk.counts_right());
+  }
+}
+
+TEST_CASE("where there is no room beside them, blocks that rest are used, the oldest first") {
+  HostDesk desk(0_bytes, 2_MiB, 2_MiB);
+  Block first = desk.pool.acquire(1_MiB);
+  Block second = desk.pool.acquire(1_MiB);
+  const std::byte* const place = first->data();
+  desk.pool.rest(std::move(first));
+  desk.pool.rest(std::move(second));
+  CHECK(desk.pool.acquire(1_MiB)->data() == place);
+  CHECK(desk.host().finished == 0);
+}
+
+TEST_CASE("where the API refuses page-locked memory beside blocks that rest, it is not asked again and again") {
+  HostDesk desk(0_bytes);
+  Block block = desk.pool.acquire(1_MiB);
+  desk.backend.host().most_pinned = 1_MiB;
+  for (int i = 0; i < 50; ++i) {
+    desk.pool.rest(std::move(block));
+    block = desk.pool.acquire(1_MiB);
+    REQUIRE(block->kind == HostKind::pinned);
+  }
+  CHECK(desk.host().refused == 1);
+  CHECK(desk.host().pageable.empty());
+}
+
+TEST_CASE("the peak of a pool that begins is what is in use") {
+  HostDesk desk(0_bytes);
+  { desk.pool.release(desk.pool.acquire(5_MiB)); }
+  CHECK(desk.pool.budget().peak() == 5_MiB);
+  desk.pool.begin();
+  CHECK(desk.host().live == 0_bytes);
+  CHECK(desk.pool.budget().peak() == 0_bytes);
 }
 
 // ---- blocks of one size that become those of another
