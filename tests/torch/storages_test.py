@@ -174,6 +174,38 @@ class StoragesTest(unittest.TestCase):
         self.assertFalse(signature_of(aten.add.out).makes_nothing)
         self.assertTrue(signature_of(aten.add.out).has_out)
 
+    def test_small_tensors_that_come_and_go_in_each_iteration_leave_it_whole(self):
+        def program(steps):
+            torch.manual_seed(3)
+            layers = [torch.nn.Linear(128, 128) for _ in range(8)]
+            optimizer = torch.optim.SGD([p for layer in layers for p in layer.parameters()], lr=1e-3)
+            for _ in range(steps):
+                value = torch.ones(64, 128)
+                few = []
+                for layer in layers:
+                    value = torch.tanh(layer(value))
+                    few += [torch.full((700,), float(i)) for i in range(24)]  # of 2,800 bytes
+                del few
+                optimizer.zero_grad()
+                value.sum().backward()
+                optimizer.step()
+            return [p.detach().clone() for layer in layers for p in layer.parameters()]
+
+        plain = program(12)
+        swapmm.torch.off()
+        swapmm.torch.budget("1500KiB", "cpu")
+        before = swapmm.torch.report().manager["budget_changes"]
+        ours = program(12)
+        report = swapmm.torch.report()
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(ours, plain)))
+        self.assertEqual(report.iterations, 12)
+        self.assertGreaterEqual(report.iterations_followed, 6)
+        self.assertLess(report.manager["budget_changes"] - before, 24)  # as the first iteration finds them
+        # What was set aside for them is not lost to others.
+        large = torch.full((350 << 8,), 1.0)  # 350 KiB
+        others = [torch.full((350 << 8,), float(i)) for i in range(3)]
+        self.assertEqual(torch.stack([large.sum(), *[other.sum() for other in others]]).tolist()[0], 350 << 8)
+
     def test_operators_on_lists_run_in_groups(self):
         first = [torch.randn(size) for size in (10, 2000, 30, 4000, 5000, 6, 7)]
         second = [torch.randn_like(value) for value in first]

@@ -40,6 +40,8 @@ class Adapter:
         self.kept = KeptStorages(self._dead.append)
         self._reserve_step = max(32 << 10, min(1 << 20, self.budget >> 7))
         self._reserved = 0  # the part of the budget that kept storages have
+        self._most_kept = 0  # bytes of these, in this iteration
+        self._most_kept_before: Deque[int] = collections.deque(maxlen=4)  # in the last ones
         if memory.counts_kept:
             memory.places.kept = self.kept
         self.lock = threading.RLock()
@@ -182,7 +184,7 @@ class Adapter:
                 self._end_iteration()
                 self.iterations += 1
             self.kept.end_of_step()
-            self._reserve()
+            self._settle_reserve()
 
     def _between_iterations(self, change: Any) -> None:
         """Changes something that may not change within an iteration: a running one is cut in two."""
@@ -298,7 +300,7 @@ class Adapter:
             fields[2 * at], fields[2 * at + 1] = record.number, access
         operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, len(records), 0, 0
         operation.again = None
-        self._check(self._library.operation_begin(self._manager, self._operation_at))
+        self._begin()
         try:
             for record, place in zip(records, self._addresses):
                 work(record, place)
@@ -306,6 +308,15 @@ class Adapter:
             self._library.operation_cancel(self._manager)
             raise
         self._running = True
+
+    def _begin(self) -> None:
+        """Begins the operation. If it has no room, what is set aside for kept storages that are gone may be enough."""
+        status = self._library.operation_begin(self._manager, self._operation_at)
+        if status != 0 and self.memory.failure is None and self._reserved > self.kept.bytes + 3 * self._reserve_step:
+            if isinstance(self._library.error(status), (errors.BundleTooLarge, errors.OutOfMemory)):
+                self._set_aside(self.kept.bytes)
+                status = self._library.operation_begin(self._manager, self._operation_at)
+        self._check(status)
 
     def _finish(self) -> None:
         """Ends the last operation. Storages that have died since then are known to be dead."""
@@ -328,11 +339,25 @@ class Adapter:
         self.memory.places.note()
 
     def _reserve(self) -> None:
-        """Takes the bytes of kept storages out of the manager's budget, with one step more for those to come."""
+        """Takes the bytes of kept storages out of the manager's budget, if there are more than ever."""
+        self._most_kept = max(self._most_kept, self.kept.bytes)
+        if self.memory.counts_kept and self.kept.bytes > self._reserved - self._reserve_step // 2:
+            self._set_aside(self.kept.bytes)
+
+    def _settle_reserve(self) -> None:
+        """At the end of an iteration: the manager has back what the last ones did not need for kept storages. Within one, a
+        change would cut it in two, each time that many come and go."""
+        self._most_kept_before.append(self._most_kept)
+        self._most_kept = self.kept.bytes
+        most = max(self._most_kept_before)
+        if self.memory.counts_kept and most < self._reserved - 3 * self._reserve_step:
+            self._set_aside(most)
+        self._reserve()
+
+    def _set_aside(self, size: int) -> None:
+        """For kept storages of so many bytes, with one step more for those to come."""
         step = self._reserve_step
-        if not self.memory.counts_kept or self._reserved - 3 * step <= self.kept.bytes <= self._reserved - step // 2:
-            return
-        wanted = (self.kept.bytes // step + 2) * step
+        wanted = (size // step + 2) * step
         if wanted >= self.memory.manager_budget:
             raise errors.OutOfMemory(
                 f"{self.kept.bytes} bytes cannot be swapped, and the budget is {self.budget}: {self.kept.reasons()}"
@@ -649,7 +674,7 @@ class Adapter:
             again = repeats.number()
             operation.again, operation.again_argument = repeats.address, again
         self._finish()
-        self._check(library.operation_begin(self._manager, self._operation_at))
+        self._begin()
         if repeats is not None and not operation.follows_plan and repeats.count:
             repeats.clear()  # the plan was left, and what was missing is made
         numbers = self._outputs[3:4 * len(large):4].tolist()
