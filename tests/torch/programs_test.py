@@ -48,6 +48,12 @@ class ProgramsTest(unittest.TestCase):
             for tensor in self.tensors:
                 tensor.mul_(1)
 
+    @staticmethod
+    def copies_in_host_memory():
+        """Storages that were made to be saved, and are still there."""
+        return sum(isinstance(value, torch.UntypedStorage) and getattr(value, "_swapmm", value) is None
+                   for value in gc.get_objects())
+
     def test_values_return_when_it_ends(self):
         swapmm.torch.off()
         self.assertEqual(resident(self.tensors), 12)
@@ -119,6 +125,7 @@ class ProgramsTest(unittest.TestCase):
         layers[1].weight = layers[0].weight
         file = io.BytesIO()
         torch.save({"state": layers.state_dict(), "tensors": self.tensors, "part": self.tensors[0][5:9]}, file)
+        self.assertEqual(self.copies_in_host_memory(), 0)
         file.seek(0)
         loaded = torch.load(file)
         self.assertTrue(self.all_equal(loaded["tensors"]))

@@ -138,6 +138,8 @@ class Looks:
             self._replace_by(where, "tensor_split", self._from_numbers)
         for where in (torch.random, torch):
             self._replace_by(where, "set_rng_state", self._reading)
+        for where in (torch.serialization, torch):
+            self._replace_by(where, "save", self._saving)
         for kind in (torch._C.ScriptModule, torch._C.ScriptFunction):
             for name in _SCRIPT_FILES:
                 if hasattr(kind, name):
@@ -397,6 +399,12 @@ class Looks:
             return original(self._twin(tensor, storage), protocol)
 
         return reduce
+
+    def _saving(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(*args, **kwargs)
+        finally:
+            self._twins.clear()
 
     def _saved(self, original: Any, tensors: Any, *args: Any, **kwargs: Any) -> Any:
         """A function that reads all tensors of a dictionary at once, past the operators."""
