@@ -5,6 +5,7 @@
 // function to both. A backend is a cheap handle: copies refer to the same device and queues. The device and queues
 // exist until the last copy, and the last object made from one, is destroyed.
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -46,6 +47,14 @@ inline constexpr std::size_t base_queue_count = 3;     ///< number of queues of 
 inline constexpr std::size_t device_queue_count = 11;  ///< number of queues of the device: the first ones
 /// The position of a queue in arrays: 0 to 12.
 [[nodiscard]] constexpr std::size_t index(QueueKind queue) { return static_cast<std::size_t>(queue); }
+
+/// The first so many queues, in the order of QueueKind.
+template <std::size_t Count>
+[[nodiscard]] constexpr std::array<QueueKind, Count> first_queues() {
+  std::array<QueueKind, Count> queues{};
+  for (std::size_t i = 0; i < Count; ++i) queues[i] = static_cast<QueueKind>(i);
+  return queues;
+}
 
 /// How many neighbours have copies beside each other's. Further ones share the last path.
 inline constexpr std::size_t neighbour_path_count = 3;

@@ -14,32 +14,9 @@ namespace swapmm::runtime {
 /// run in order, so once point s has ended, all points before it have ended, too.
 using QueuePoint = std::uint64_t;
 
-inline constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute,
-                                                               QueueKind::h2d,
-                                                               QueueKind::d2h,
-                                                               QueueKind::staged_h2d,
-                                                               QueueKind::staged_d2h,
-                                                               QueueKind::neighbour_in,
-                                                               QueueKind::neighbour_out,
-                                                               QueueKind::neighbour_2_in,
-                                                               QueueKind::neighbour_2_out,
-                                                               QueueKind::neighbour_3_in,
-                                                               QueueKind::neighbour_3_out,
-                                                               QueueKind::file_read,
-                                                               QueueKind::file_write};
-inline constexpr std::array<QueueKind, base_queue_count> base_queues{QueueKind::compute, QueueKind::h2d,
-                                                                     QueueKind::d2h};
-inline constexpr std::array<QueueKind, device_queue_count> device_queues{QueueKind::compute,
-                                                                         QueueKind::h2d,
-                                                                         QueueKind::d2h,
-                                                                         QueueKind::staged_h2d,
-                                                                         QueueKind::staged_d2h,
-                                                                         QueueKind::neighbour_in,
-                                                                         QueueKind::neighbour_out,
-                                                                         QueueKind::neighbour_2_in,
-                                                                         QueueKind::neighbour_2_out,
-                                                                         QueueKind::neighbour_3_in,
-                                                                         QueueKind::neighbour_3_out};
+inline constexpr auto all_queues = first_queues<queue_count>();
+inline constexpr auto base_queues = first_queues<base_queue_count>();
+inline constexpr auto device_queues = first_queues<device_queue_count>();
 
 /// Whether the queue copies to the device.
 [[nodiscard]] constexpr bool copies_in(QueueKind queue) {

@@ -18,19 +18,7 @@ namespace swapmm::simulated::detail {
 
 namespace {
 
-constexpr std::array<QueueKind, queue_count> all_queues{QueueKind::compute,
-                                                        QueueKind::h2d,
-                                                        QueueKind::d2h,
-                                                        QueueKind::staged_h2d,
-                                                        QueueKind::staged_d2h,
-                                                        QueueKind::neighbour_in,
-                                                        QueueKind::neighbour_out,
-                                                        QueueKind::neighbour_2_in,
-                                                        QueueKind::neighbour_2_out,
-                                                        QueueKind::neighbour_3_in,
-                                                        QueueKind::neighbour_3_out,
-                                                        QueueKind::file_read,
-                                                        QueueKind::file_write};
+constexpr auto all_queues = first_queues<queue_count>();
 
 bool is_copy(CommandKind kind) {
   switch (kind) {
