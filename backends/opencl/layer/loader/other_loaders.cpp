@@ -85,7 +85,7 @@ constexpr const char* layer_list = "OPENCL_LAYERS";
 class OnlyThisLayer {
  public:
   OnlyThisLayer() {
-    const char* const list = std::getenv(layer_list);
+    const char* const list = secure_getenv(layer_list);
     const std::string own = own_file();
     if (list == nullptr || own.empty()) return;
     before_ = list;
@@ -94,7 +94,7 @@ class OnlyThisLayer {
   OnlyThisLayer(const OnlyThisLayer&) = delete;
   OnlyThisLayer& operator=(const OnlyThisLayer&) = delete;
   ~OnlyThisLayer() {
-    const char* const now = std::getenv(layer_list);
+    const char* const now = secure_getenv(layer_list);
     if (before_ && now != nullptr && own_file() == now) (void)setenv(layer_list, before_->c_str(), 1);
   }
 
@@ -154,7 +154,7 @@ void loader_found_us(const void* inside_loader) {
 }
 
 void restore_layer_list() {
-  const char* const list = std::getenv(layer_list);
+  const char* const list = secure_getenv(layer_list);
   const std::string own = own_file();
   if (list == nullptr || own.empty() || (":" + std::string(list) + ":").find(":" + own + ":") != std::string::npos)
     return;
