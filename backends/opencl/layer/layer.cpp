@@ -28,12 +28,6 @@ namespace {
 
 cl_icd_dispatch table{};
 
-}  // namespace
-
-const cl_icd_dispatch& layer_table() { return table; }
-
-namespace {
-
 // Entries that the driver's side does not have stay empty, so that the loader fills them as it does without a layer.
 template <class Entry>
 void keep_if_known(Entry& ours, const Entry& below) {
@@ -111,6 +105,9 @@ cl_int init(cl_uint entries, const cl_icd_dispatch* target, cl_uint* count, cons
 }
 
 }  // namespace
+
+const cl_icd_dispatch& layer_table() { return table; }
+
 }  // namespace swapmm::opencl::layer
 
 // NOLINTBEGIN(readability-identifier-naming, readability-inconsistent-declaration-parameter-name): the loader's names

@@ -107,11 +107,10 @@ void start(const std::string& file) {
   void* const library = dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
   if (library == nullptr) return;  // it has gone
   void* const function = dlsym(library, "clGetPlatformIDs");
-  const Base base = function != nullptr ? base_of(function) : nullptr;
   Dl_info found{};
   // Another library that it needs may have the function.
-  const bool is_loader = base != nullptr && dladdr(function, &found) != 0 && file == found.dli_fname;
-  if (is_loader && !known().has(base)) {
+  const bool is_loader = function != nullptr && dladdr(function, &found) != 0 && file == found.dli_fname;
+  if (const Base base = found.dli_fbase; is_loader && !known().has(base)) {
     cl_uint count = 0;
     const OnlyThisLayer only;
     (void)reinterpret_cast<decltype(clGetPlatformIDs)*>(function)(0, nullptr, &count);

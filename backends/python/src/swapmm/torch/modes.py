@@ -401,6 +401,7 @@ class Looks:
         return reduce
 
     def _saving(self, original: Any, *args: Any, **kwargs: Any) -> Any:
+        """The copies that it makes are gone when it returns."""
         try:
             return original(*args, **kwargs)
         finally:
@@ -410,10 +411,8 @@ class Looks:
         """A function that reads all tensors of a dictionary at once, past the operators."""
         if not isinstance(tensors, dict):
             return original(tensors, *args, **kwargs)
-        try:
-            return original({name: self._in_host(value) for name, value in tensors.items()}, *args, **kwargs)
-        finally:
-            self._twins.clear()
+        return self._saving(
+            lambda: original({name: self._in_host(value) for name, value in tensors.items()}, *args, **kwargs))
 
     def _in_host(self, value: Any) -> Any:
         storage = self._storage(value)
