@@ -161,4 +161,17 @@ TEST_CASE("best for several stores gives the same plan for the same input, and e
   REQUIRE(hasty);
   CHECK(swapmm::v2::validate(one.trace, *hasty).empty());
   CHECK(asked < 50);
+  // What must come before the search ends early; the search itself has its time.
+  int parts = 0;
+  int after_them = 0;
+  options.go_on = [&](const PlanningProgress& progress) {
+    if (progress.part < 1) return parts++, false;
+    return ++after_them < 2'000;
+  };
+  const auto searched = swapmm::v2::make_plan("best", one.trace, one.machine, options);
+  REQUIRE(searched);
+  CHECK(swapmm::v2::validate(one.trace, *searched).empty());
+  CHECK(parts > 0);
+  CHECK(after_them > 0);
+  CHECK(searched->predicted.iteration <= hasty->predicted.iteration);
 }

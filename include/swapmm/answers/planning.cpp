@@ -25,7 +25,7 @@ std::string progress_text(const PlanningProgress& progress) {
 PlanningOptions options_watched(TimeLimit limit, Watcher& watcher) {
   PlanningOptions options;
   options.go_on = [start = Clock::now(), limit, &watcher](const PlanningProgress& reached) {
-    return watcher.reached(reached) && (!limit || Clock::now() - start < *limit);
+    return watcher.reached(reached) && (!limit || Clock::now() - start < reached.part * *limit);
   };
   return options;
 }

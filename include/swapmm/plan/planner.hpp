@@ -16,6 +16,9 @@ namespace swapmm {
 struct PlanningProgress {
   std::chrono::nanoseconds iteration{0};    ///< iteration time of the best plan so far; 0: none yet
   std::chrono::nanoseconds lower_bound{0};  ///< proven so far: no plan is faster
+  /// The planner asks whether this part of the time has passed: it needs the rest for what must follow. Callers with a
+  /// time limit look at it, so that planning ends within the limit; others may ignore it.
+  double part = 1;
 };
 
 /// Ways besides copies in which values may leave and come back.

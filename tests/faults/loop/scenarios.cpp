@@ -9,79 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/shared_links.hpp>
-
-#include "support/memory_file.hpp"
+#include "faults/loop/memory_scenarios.hpp"
+#include "faults/loop/network.hpp"
 
 namespace swapmm::test {
 namespace {
-
-constexpr Bytes four_tensors{1024};
-
-Options small() {
-  Options options;
-  options.device_budget = four_tensors;
-  options.queue_depth = 8;
-  return options;
-}
-
-/// Weights that live on, activations that each iteration writes anew, and an input that the host fills.
-struct Network {
-  std::size_t input = 0;
-  std::vector<std::size_t> weights;
-  std::vector<std::size_t> activations;  // one more than weights
-};
-
-Network make_network(World& world, std::size_t layers) {
-  Network network;
-  network.input = world.tensor("x", World::usual_size, persistent, true);
-  for (std::size_t i = 0; i < layers; ++i) network.weights.push_back(world.tensor("w" + std::to_string(i)));
-  for (std::size_t i = 0; i <= layers; ++i) {
-    network.activations.push_back(world.tensor("h" + std::to_string(i), World::usual_size, persistent, true));
-  }
-  Element salt = 100;
-  for (const std::size_t weight : network.weights) world.upload(weight, ++salt);
-  return network;
-}
-
-void forward(World& world, const Network& network, Element input, bool as_list = false) {
-  const auto& h = network.activations;
-  world.upload(network.input, input);
-  world.run({.name = "copy", .reads = {network.input}, .writes = {h[0]}, .updates = {}, .waits_as_list = as_list});
-  for (std::size_t i = 0; i < network.weights.size(); ++i) {
-    world.run({.name = "forward" + std::to_string(i),
-               .reads = {h[i], network.weights[i]},
-               .writes = {h[i + 1]},
-               .updates = {},
-               .waits_as_list = as_list});
-  }
-}
-
-void backward(World& world, const Network& network, std::size_t scratch = 0, bool as_list = false) {
-  for (std::size_t i = network.weights.size(); i-- > 0;) {
-    world.run({.name = "backward" + std::to_string(i),
-               .reads = {network.activations[i]},
-               .writes = {},
-               .updates = {network.weights[i]},
-               .scratch_bytes = scratch,
-               .waits_as_list = as_list});
-  }
-}
-
-void train(World& world, const Network& network, Element input, std::size_t scratch = 0, bool as_list = false) {
-  world.begin("train");
-  forward(world, network, input, as_list);
-  backward(world, network, scratch, as_list);
-  world.download(network.activations.back());
-  world.end();
-}
-
-bool followed(World& world) {
-  const auto report = world.report();
-  return report && report->iterations_followed >= 2 && report->swap_ins > 0 && report->swap_outs > 0;
-}
-
-// ---- scenarios
 
 void build_and_tear_down(World& world) {
   world.make_manager(small());
@@ -121,11 +53,6 @@ void more_than_memory(World& world) {
   world.download(t[3]);
   world.collect();
   world.synchronize();
-}
-
-bool swapped_both_ways(World& world) {
-  const auto report = world.report();
-  return report && report->swap_ins > 4 && report->swap_outs > 4;
 }
 
 void steady_loop(World& world) {
@@ -230,11 +157,6 @@ void tensors_inside_iterations(World& world) {
   }
   world.collect();
   world.synchronize();
-}
-
-bool followed_at_all(World& world) {
-  const auto report = world.report();
-  return report && report->iterations_followed >= 2;
 }
 
 void bundle_of_the_whole_budget(World& world) {
@@ -453,149 +375,7 @@ bool changed_budgets(World& world) {
   return followed(world) && report->budget_changes == 4 && report->plan_starts >= 4;
 }
 
-// Slots of 128 bytes: a value of 256 bytes takes two.
-Options with_file() {
-  Options options = small();
-  options.file_staging = Bytes{10 * 128};
-  options.host_budget = options.file_staging + Bytes{512};
-  options.file = std::make_shared<MemoryFile>(Bytes{16384}, Bytes{128});
-  return options;
-}
-
-void values_in_a_file(World& world) {
-  world.make_manager(with_file());
-  std::vector<std::size_t> t;
-  for (int i = 0; i < 8; ++i) t.push_back(world.tensor("t" + std::to_string(i)));
-  for (std::size_t i = 0; i < 8; ++i) world.upload(t[i], static_cast<Element>(i));
-  for (std::size_t i = 0; i < 8; ++i) {
-    world.run({.name = "mix", .reads = {t[(i + 3) % 8]}, .writes = {}, .updates = {t[i]}});
-    if (i % 3 == 0) world.download_later(t[i]);
-  }
-  world.upload_part(t[1], 8, 16, 5);
-  world.upload_part(t[7], 30, 10, 6);
-  for (std::size_t i = 0; i < 8; ++i) world.run({.name = "again", .reads = {}, .writes = {}, .updates = {t[i]}});
-  world.collect();
-  for (std::size_t i = 0; i < 8; ++i) world.download(t[i]);
-  world.synchronize();
-}
-
-void trained_with_a_file(World& world) {
-  Options options = with_file();
-  options.host_budget += Bytes{512};  // room for some of the values, so that plans tell host and file apart
-  world.make_manager(options, steady({.planner = "belady"}));  // a planner of the program knows no file
-  const Network network = make_network(world, 3);
-  for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
-  world.download(network.weights[0]);
-  world.synchronize();
-}
-
-bool used_the_file(World& world) {
-  const auto report = world.report();
-  return swapped_both_ways(world) && report->file_read.value > 0 && report->file_written.value > 0;
-}
-
-bool told_host_and_file_apart(World& world) {
-  const auto report = world.report();
-  return followed_at_all(world) && used_the_file(world) &&
-         std::any_of(report->plans.begin(), report->plans.end(),
-                     [](const PlanSummary& plan) { return plan.tells_file; });
-}
-
-// The device has room for some tensors, two neighbours for some others, and the host has the rest.
-void trained_with_neighbours(World& world) {
-  Options options = small();
-  options.neighbours = {simulated::neighbour(Bytes{256}), simulated::neighbour(Bytes{256})};
-  world.make_manager(options, steady({.planner = "belady"}));
-  const Network network = make_network(world, 3);
-  for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
-  world.upload_part(network.weights[1], 8, 16, 5);
-  world.download(network.weights[0]);
-  world.download_later(network.weights[2]);
-  world.collect();
-  world.synchronize();
-}
-
-bool used_neighbours(World& world) {
-  const auto report = world.report();
-  return followed_at_all(world) && report->neighbours_read.value > 0 && report->neighbours_written.value > 0;
-}
-
-// Values are encoded on their way; the host reads and changes some of them.
-void trained_with_encodings(World& world) {
-  Options options = small();
-  options.codec_staging = Bytes{2 * encoder_bytes(Bytes{World::usual_size * sizeof(Element)}).value};
-  options.device_budget += options.codec_staging;
-  world.make_manager(options);
-  const Network network = make_network(world, 4);
-  world.upload(network.input, 7);
-  std::vector<std::size_t> t;
-  for (int i = 0; i < 6; ++i) {
-    t.push_back(world.tensor("t" + std::to_string(i)));
-    world.run({.name = "write", .reads = {network.input}, .writes = {t.back()}, .updates = {}});
-  }
-  world.download(t[0]);
-  world.upload_part(t[1], 8, 16, 5);
-  world.download_later(t[1]);
-  for (Element i = 0; i < 6; ++i) train(world, network, i, 0, i % 2 == 0);
-  world.download(network.weights[0]);
-  world.collect();
-  world.synchronize();
-}
-
-bool used_encodings(World& world) {
-  const auto report = world.report();
-  return followed_at_all(world) && report->encoded_in.value > 0 && report->encoded_out.value > 0;
-}
-
-// Copies of the second device wait for copies of the first one.
-constexpr LinkCapacities shared_by_two{.both_ways = 256'000'000};
-
-void two_devices(World& world) {
-  Options options = small();
-  options.device_budget = Bytes{3 * World::usual_size * sizeof(Element)};
-  options.shared_links = std::make_shared<SharedLinks>(shared_by_two);
-  struct Part {
-    std::size_t input = 0;
-    std::array<std::size_t, 2> weights{};
-    std::array<std::size_t, 2> results{};
-  };
-  std::array<Part, 2> parts;
-  for (std::size_t m = 0; m < parts.size(); ++m) {
-    world.make_manager(options, steady({.planner = "best"}), m);
-    Part& part = parts[m];
-    part.input = world.tensor("x", World::usual_size, persistent, true);
-    for (std::size_t i = 0; i < 2; ++i) {
-      part.weights[i] = world.tensor("w" + std::to_string(i));
-      world.upload(part.weights[i], static_cast<Element>(i));
-      part.results[i] = world.tensor("r" + std::to_string(i), World::usual_size, transient, true);
-    }
-  }
-  for (Element i = 0; i < 7; ++i) {
-    for (std::size_t m = 0; m < parts.size(); ++m) {
-      const auto& [input, weights, results] = parts[m];
-      world.use_manager(m);
-      world.begin("train");
-      world.upload(input, i);
-      world.run({.name = "forward0", .reads = {input, weights[0]}, .writes = {results[0]}, .updates = {}});
-      world.run({.name = "forward1", .reads = {results[0], weights[1]}, .writes = {results[1]}, .updates = {}});
-      world.run({.name = "backward1", .reads = {results[1]}, .writes = {}, .updates = {weights[1]}});
-      world.run({.name = "backward0", .reads = {results[0]}, .writes = {}, .updates = {weights[0]}});
-      world.end();
-    }
-  }
-  for (std::size_t m = 0; m < parts.size(); ++m) {
-    world.use_manager(m);
-    world.download(parts[m].weights[0]);
-    world.synchronize();
-  }
-}
-
-bool took_turns(World& world) {
-  const auto report = world.report();
-  return followed(world) && report->turns_taken >= 5;
-}
-
-constexpr std::array<Scenario, 24> all{{
+constexpr std::array<Scenario, 19> all{{
     {.name = "build and tear down", .run = build_and_tear_down},
     {.name = "more than memory", .run = more_than_memory, .achieved = swapped_both_ways},
     {.name = "a steady loop", .run = steady_loop, .achieved = followed},
@@ -606,18 +386,6 @@ constexpr std::array<Scenario, 24> all{{
     {.name = "tensors made inside iterations", .run = tensors_inside_iterations, .achieved = followed_at_all},
     {.name = "a bundle of exactly the budget", .run = bundle_of_the_whole_budget, .achieved = followed_at_all},
     {.name = "two managers on one device", .run = two_managers, .achieved = followed},
-    {.name = "two devices that share links",
-     .run = two_devices,
-     .device =
-         [](simulated::Options& options) {
-           options.order = simulated::Order::virtual_time;
-           options.h2d.bytes_per_second = options.d2h.bytes_per_second = shared_by_two.both_ways;
-           options.clock = std::make_shared<simulated::SharedClock>(shared_by_two);
-         },
-     .achieved = took_turns,
-     .managers = 2,
-     .first = 1,
-     .stride = 12},
     {.name = "teardown with work in flight", .run = work_in_flight_at_the_end},
     {.name = "per operation, pageable, in arenas",
      .run = slow_but_simple,
@@ -632,10 +400,6 @@ constexpr std::array<Scenario, 24> all{{
     {.name = "checked accesses", .run = checked_accesses},
     {.name = "profiles", .run = profiles, .achieved = followed_at_all},
     {.name = "measured plans", .run = measured_plans, .achieved = sampled},
-    {.name = "values in a file", .run = values_in_a_file, .achieved = used_the_file},
-    {.name = "trained with a file", .run = trained_with_a_file, .achieved = told_host_and_file_apart},
-    {.name = "trained with neighbours", .run = trained_with_neighbours, .achieved = used_neighbours, .stride = 6},
-    {.name = "trained with encodings", .run = trained_with_encodings, .achieved = used_encodings, .stride = 6},
     {.name = "changing budgets", .run = changing_budgets, .achieved = changed_budgets},
 }};
 
@@ -646,6 +410,8 @@ constexpr Scenario deferred{.name = "deferred planning", .run = deferred_plannin
 std::span<const Scenario> scenarios() {
   static const std::vector<Scenario> list = [] {
     std::vector<Scenario> made(all.begin(), all.end());
+    const std::span<const Scenario> of_memories = memory_scenarios();
+    made.insert(made.end(), of_memories.begin(), of_memories.end());
     made.push_back(deferred);
     if (const char* const only = std::getenv("SWAPMM_FAULT_SCENARIO"); only != nullptr) {
       std::erase_if(made, [&](const Scenario& scenario) { return scenario.name.find(only) == std::string::npos; });

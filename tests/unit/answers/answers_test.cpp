@@ -141,6 +141,10 @@ TEST_CASE("a watcher ends searches, and one that lets them go on changes no plan
   CHECK(never.last.iteration == nanoseconds{7});
   Watched always;
   CHECK(!answers::options_within(nanoseconds{0}, always).go_on({}));
+  const PlanningOptions hours = answers::options_within(std::chrono::hours{10'000}, always);
+  CHECK(hours.go_on({}));
+  CHECK(hours.go_on({.part = 0.1}));
+  CHECK(!hours.go_on({.part = 0}));
   CHECK(answers::options_watched({}, always).go_on({}));
   CHECK(answers::progress_text({}) == "no plan yet");
   CHECK(answers::progress_text({nanoseconds{2'000'000}, nanoseconds{1'000'000}}) == "2.000 ms, at least 1.000 ms");

@@ -56,7 +56,7 @@ class WaysSearch {
       if (run.iteration.count() > 0 && (fastest_time_.count() == 0 || run.iteration < fastest_time_)) {
         fastest_time_ = run.iteration;
       }
-      return limits.go_on({fastest_time_, compute});
+      return limits.go_on({fastest_time_, compute, run.part});
     };
   }
 
@@ -80,7 +80,7 @@ class WaysSearch {
  private:
   /// Whether it ends when it is told to, and not before.
   [[nodiscard]] bool is_by_clock() const { return limits_.go_on && !options_.best.rounds_with_clock; }
-  [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on({}); }
+  [[nodiscard]] bool go_on(double part = 1) const { return !limits_.go_on || limits_.go_on({.part = part}); }
 
   /// Rates the ways quickly, unless they were looked at before. Returns their position in candidates_.
   std::size_t look_at(WaysBack ways) {
@@ -90,6 +90,9 @@ class WaysSearch {
     candidates_.push_back({std::move(ways), rating, false});
     return candidates_.size() - 1;
   }
+
+  /// The bound takes up to a second, and must not begin when no time is left.
+  static constexpr double part_before_bound = 0.7;
 
   struct Tried {
     WayCriteria criteria;
@@ -245,6 +248,7 @@ class WaysSearch {
         turn->run->run(1);
         runs_on = true;
         if (fastest_ == nullptr || turn->run->reached() < fastest_->run->reached()) fastest_ = turn.get();
+        if (!bound_ && !go_on(part_before_bound)) bound_ = bound();
       }
       if (!runs_on) return;
     }
@@ -297,7 +301,7 @@ class WaysSearch {
     finish_plan(*turn.planning, proven.plan, proven.lower_bound);
     Found found{{std::move(turn.choice.ways), std::move(proven.plan)}, turn.is_other};
     Prediction& predicted = found.plan.plan.predicted;
-    predicted.lower_bound = std::min(bound(), predicted.iteration);
+    predicted.lower_bound = std::min(bound_ ? *bound_ : bound(), predicted.iteration);
     return found;
   }
 
@@ -317,6 +321,7 @@ class WaysSearch {
   std::optional<WayCriteria> best_criteria_;  // whose choice has the best rating
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
   TurnOfBest* fastest_ = nullptr;
+  std::optional<nanoseconds> bound_;  // for every choice of ways, once it is known
   Problem problem_{"no time for a plan"};
 };
 

@@ -90,7 +90,9 @@ PlanningOptions PlanTask::within_time() const {
   PlanningOptions options;
   if (time.count() > 0) {
     using Steady = std::chrono::steady_clock;
-    options.go_on = [end = Steady::now() + time](const PlanningProgress&) { return Steady::now() < end; };
+    options.go_on = [start = Steady::now(), limit = time](const PlanningProgress& progress) {
+      return Steady::now() - start < progress.part * limit;
+    };
   }
   return options;
 }

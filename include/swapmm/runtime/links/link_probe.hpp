@@ -36,33 +36,19 @@ class LinkProbe {
   }
 
  private:
-  using Event = typename B::Event;
-
   void time_copies(ProbeEnds<B>& ends) {
     const Bytes small = std::max(least, ends.aligned(Bytes{ends.size().value / 16}));
-    Event begin = store_.backend.make_event();
-    Event end = store_.backend.make_event();
+    typename B::Event end = store_.backend.make_event();
     for (const Bytes bytes : {ends.size(), small}) {
       for (const bool is_first : {true, false}) {  // the first time, pages and queues are new
         for (const CopyWay way : {CopyWay::in, CopyWay::out}) {
-          const auto time = timed(ends, way, bytes, begin, end);
+          const ProbeCopy<B> copy{ends, bytes, end};
+          const auto time = runtime::time_copies<B>(store_, way, {&copy, 1});
           if (!is_first) store_.link(queue_of(home_, way)).add(bytes, time);
         }
       }
       if (small == ends.size()) return;
     }
-  }
-
-  /// As the device tells it; if it tells no times, by the host's clock.
-  std::chrono::nanoseconds timed(ProbeEnds<B>& ends, CopyWay way, Bytes bytes, Event& begin, Event& end) {
-    const QueueKind queue = queue_of(home_, way);
-    const auto before = std::chrono::steady_clock::now();
-    store_.backend.record(queue, begin);
-    ends.copy(way, bytes, end);
-    store_.backend.flush(queue);
-    store_.backend.wait(end);
-    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - before;
-    return store_.backend.elapsed(begin, end).value_or(waited);
   }
 
   Store<B>& store_;

@@ -114,25 +114,10 @@ class PortProbe {
     return all;
   }
 
-  // From the begin of the first copy to the end of the last one: as the device tells it; if it tells no times, by the
-  // host's clock.
   std::chrono::nanoseconds timed(std::deque<Copy>& copies, CopyWay way) {
-    typename B::Event begin = store_.backend.make_event();
-    const auto before = std::chrono::steady_clock::now();
-    store_.backend.record(queue_of(copies.front().ends.home(), way), begin);
-    for (Copy& copy : copies) {
-      copy.ends.copy(way, copy.bytes, copy.end);
-      store_.backend.flush(queue_of(copy.ends.home(), way));
-    }
-    for (const Copy& copy : copies) store_.backend.wait(copy.end);
-    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - before;
-    std::chrono::nanoseconds longest{0};
-    for (const Copy& copy : copies) {
-      const auto time = store_.backend.elapsed(begin, copy.end);
-      if (!time) return waited;
-      longest = std::max(longest, *time);
-    }
-    return longest;
+    std::vector<ProbeCopy<B>> timed;
+    for (Copy& copy : copies) timed.push_back({copy.ends, copy.bytes, copy.end});
+    return time_copies<B>(store_, way, timed);
   }
 
   void finish_quietly() noexcept {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <swapmm/backend/backend.hpp>
@@ -99,5 +102,35 @@ class ProbeEnds {
   std::optional<FreePlace> place_;
   std::unique_ptr<HostBlock<B>> block_;
 };
+
+/// A copy that is timed: its ends, how many of their bytes, and what its end is recorded in.
+template <Backend B>
+struct ProbeCopy {
+  ProbeEnds<B>& ends;
+  Bytes bytes;
+  typename B::Event& end;
+};
+
+/// Queues such copies one after another and waits for them. From the begin of the first one to the end of the last one:
+/// as the device tells it; if it tells no times, by the host's clock.
+template <Backend B>
+[[nodiscard]] std::chrono::nanoseconds time_copies(Store<B>& store, CopyWay way, std::span<const ProbeCopy<B>> copies) {
+  typename B::Event begin = store.backend.make_event();
+  const auto before = std::chrono::steady_clock::now();
+  store.backend.record(queue_of(copies.front().ends.home(), way), begin);
+  for (const ProbeCopy<B>& copy : copies) {
+    copy.ends.copy(way, copy.bytes, copy.end);
+    store.backend.flush(queue_of(copy.ends.home(), way));
+  }
+  for (const ProbeCopy<B>& copy : copies) store.backend.wait(copy.end);
+  const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - before;
+  std::chrono::nanoseconds longest{0};
+  for (const ProbeCopy<B>& copy : copies) {
+    const std::optional<std::chrono::nanoseconds> time = store.backend.elapsed(begin, copy.end);
+    if (!time) return waited;
+    longest = std::max(longest, *time);
+  }
+  return longest;
+}
 
 }  // namespace swapmm::runtime

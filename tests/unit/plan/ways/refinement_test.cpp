@@ -161,6 +161,31 @@ TEST_CASE("whenever the time ends, the plan is as fast as the fastest that was t
   }
 }
 
+TEST_CASE("the bound comes when a part of the time has passed, and the search goes on after it") {
+  const Trace trace = Layers().trace();
+  const auto unlimited = plan_with_ways(trace, machine());
+  REQUIRE(unlimited);
+  int in_full = 0;
+  int in_part = 0;
+  int after_it = 0;
+  PlanningOptions limits;
+  limits.go_on = [&](const PlanningProgress& progress) {
+    if (progress.part < 1) {
+      ++in_part;
+      return false;
+    }
+    if (in_part > 0) ++after_it;
+    return in_full++ < 3'000;
+  };
+  const auto made = plan_with_ways(trace, machine(), limits);
+  REQUIRE(made);
+  CHECK(in_part == 1);
+  CHECK(after_it > 0);
+  CHECK(made->plan.predicted.lower_bound == unlimited->plan.predicted.lower_bound);
+  CHECK(made->plan.predicted.lower_bound > compute_of(trace));
+  check_plan(trace, *made);
+}
+
 TEST_CASE("values whose copies are dearer than others are made again at a price at which others are copied") {
   const Trace trace = Layers().trace();
   const planning::ValueHistory history(trace);

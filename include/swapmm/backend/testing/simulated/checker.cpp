@@ -15,22 +15,8 @@ std::string range_text(std::uint64_t begin, std::uint64_t end) {
 }
 
 std::string agent_text(std::size_t agent, std::uint64_t clock) {
-  switch (agent) {
-    case index(QueueKind::compute): return "compute command " + std::to_string(clock - 1);
-    case index(QueueKind::h2d): return "h2d command " + std::to_string(clock - 1);
-    case index(QueueKind::d2h): return "d2h command " + std::to_string(clock - 1);
-    case index(QueueKind::staged_h2d): return "staged_h2d command " + std::to_string(clock - 1);
-    case index(QueueKind::staged_d2h): return "staged_d2h command " + std::to_string(clock - 1);
-    case index(QueueKind::neighbour_in): return "neighbour_in command " + std::to_string(clock - 1);
-    case index(QueueKind::neighbour_out): return "neighbour_out command " + std::to_string(clock - 1);
-    case index(QueueKind::neighbour_2_in): return "neighbour_2_in command " + std::to_string(clock - 1);
-    case index(QueueKind::neighbour_2_out): return "neighbour_2_out command " + std::to_string(clock - 1);
-    case index(QueueKind::neighbour_3_in): return "neighbour_3_in command " + std::to_string(clock - 1);
-    case index(QueueKind::neighbour_3_out): return "neighbour_3_out command " + std::to_string(clock - 1);
-    case index(QueueKind::file_read): return "file_read command " + std::to_string(clock - 1);
-    case index(QueueKind::file_write): return "file_write command " + std::to_string(clock - 1);
-    default: return "the host";
-  }
+  if (agent >= queue_count) return "the host";
+  return std::string(name_of(static_cast<QueueKind>(agent))) + " command " + std::to_string(clock - 1);
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ namespace swapmm::simulated::detail {
 
 class Device;
 
+/// The name of a queue in messages.
+[[nodiscard]] std::string_view name_of(QueueKind queue);
+
 /// A point in a queue: the end of one command. Its virtual time and its predecessors are known when it is queued,
 /// whatever the order in which the device then runs.
 struct Point {

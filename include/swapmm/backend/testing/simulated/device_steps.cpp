@@ -35,25 +35,6 @@ bool is_of_files(QueueKind queue) { return index(queue) >= device_queue_count; }
 
 bool any(const Ready& ready) { return std::find(ready.begin(), ready.end(), true) != ready.end(); }
 
-std::string_view name_of(QueueKind queue) {
-  switch (queue) {
-    case QueueKind::compute: return "compute";
-    case QueueKind::h2d: return "h2d";
-    case QueueKind::d2h: return "d2h";
-    case QueueKind::staged_h2d: return "staged_h2d";
-    case QueueKind::staged_d2h: return "staged_d2h";
-    case QueueKind::neighbour_in: return "neighbour_in";
-    case QueueKind::neighbour_out: return "neighbour_out";
-    case QueueKind::neighbour_2_in: return "neighbour_2_in";
-    case QueueKind::neighbour_2_out: return "neighbour_2_out";
-    case QueueKind::neighbour_3_in: return "neighbour_3_in";
-    case QueueKind::neighbour_3_out: return "neighbour_3_out";
-    case QueueKind::file_read: return "file_read";
-    case QueueKind::file_write: return "file_write";
-  }
-  return "unknown";
-}
-
 [[noreturn]] void throw_failure(const std::exception_ptr& cause) {
   try {
     std::rethrow_exception(cause);
@@ -78,6 +59,25 @@ std::string_view name_of(QueueKind queue) {
 }
 
 }  // namespace
+
+std::string_view name_of(QueueKind queue) {
+  switch (queue) {
+    case QueueKind::compute: return "compute";
+    case QueueKind::h2d: return "h2d";
+    case QueueKind::d2h: return "d2h";
+    case QueueKind::staged_h2d: return "staged_h2d";
+    case QueueKind::staged_d2h: return "staged_d2h";
+    case QueueKind::neighbour_in: return "neighbour_in";
+    case QueueKind::neighbour_out: return "neighbour_out";
+    case QueueKind::neighbour_2_in: return "neighbour_2_in";
+    case QueueKind::neighbour_2_out: return "neighbour_2_out";
+    case QueueKind::neighbour_3_in: return "neighbour_3_in";
+    case QueueKind::neighbour_3_out: return "neighbour_3_out";
+    case QueueKind::file_read: return "file_read";
+    case QueueKind::file_write: return "file_write";
+  }
+  return "unknown";
+}
 
 Progress Device::done() const {
   Progress progress{};

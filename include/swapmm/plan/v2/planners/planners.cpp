@@ -228,7 +228,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   const planning::LazyBound bound = [&](std::chrono::nanoseconds fastest) {
     // When planning is to end, a dozen steps are worth their time.
     const auto go_on = [&, steps = 12]() mutable {
-      return !options.go_on || options.go_on(PlanningProgress{fastest, std::chrono::nanoseconds{0}}) || steps-- > 0;
+      const PlanningProgress progress{fastest, std::chrono::nanoseconds{0}, 0.8};
+      return !options.go_on || options.go_on(progress) || steps-- > 0;
     };
     if (!known) known = planning::lower_bound_while(trace, machine, {}, go_on);
     return *known ? **known : std::chrono::nanoseconds{0};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,8 +162,9 @@ void relax(const DeviceCase& device, const v1::PlanningCase& planning, const Pla
   effort.near = 0.05;
   effort.roundings = 12;
   effort.known = static_cast<double>(v1::compute_time(planning.trace).count());
-  const RelaxedStores found =
-      relax_stores(model, ledger, effort, [&] { return !options.go_on || options.go_on(PlanningProgress{}); });
+  // A first plan and a bound must follow.
+  const auto go_on = [&] { return !options.go_on || options.go_on(PlanningProgress{.part = 0.5}); };
+  const RelaxedStores found = relax_stores(model, ledger, effort, go_on);
   v1::RelaxedSwaps& relaxed = store_case.relaxed;
   relaxed.lower_bound = v1::compute_time(planning.trace);
   relaxed.time = found.time;
@@ -211,11 +213,22 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   BestOptions settings{};
   // Stores make more neighbours, and worse ones lead out of more dead ends.
   settings.annealing.warmth *= 3;
-  v1::BestSearch search(*planning, settings, options, best, {}, &store_case);
+  // A good plan comes first, then the bound, which may take as long, then what the search still finds.
+  const std::vector<double>& times = store_case.relaxed.time;
+  const double good = 1.1 * std::accumulate(times.begin(), times.end(), 0.0);
+  bool knows_bound = false;
+  PlanningOptions staged = options;
+  if (options.go_on) {
+    staged.go_on = [&](PlanningProgress progress) {
+      if (!knows_bound && static_cast<double>(progress.iteration.count()) < good) progress.part = 0.6;
+      return options.go_on(progress);
+    };
+  }
+  v1::BestSearch search(*planning, settings, staged, best, {}, &store_case);
   judge.follow(search.ledger());
-  // The bound may take as long as all of this, so a good plan comes first.
   search.run_rounds({}, 1);
   search.know_bound(lower_bound(best.simulation().iteration));
+  knows_bound = true;
   search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock() - 1);
   if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
