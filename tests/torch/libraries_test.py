@@ -156,6 +156,84 @@ class FunctionsTest(unittest.TestCase):
             swapmm.torch.off()
 
 
+class OperatorsTest(unittest.TestCase):
+    def test_operators_of_programs_run_once(self):
+        library = torch.library.Library("swapmm_libraries_test", "DEF")
+        library.define("noisy(Tensor x) -> Tensor")
+        devices = []
+
+        def noisy(x):
+            devices.append(x.device.type)
+            return x + torch.randn(x.shape)
+
+        library.impl("noisy", noisy, "CompositeExplicitAutograd")
+        torch.manual_seed(1)
+        plain = [torch.ops.swapmm_libraries_test.noisy(torch.ones(100, 100)) for _ in range(3)]
+        del devices[:]
+        swapmm.torch.budget("1MiB", "cpu")
+        try:
+            torch.manual_seed(1)
+            ours = [torch.ops.swapmm_libraries_test.noisy(torch.ones(100, 100)) for _ in range(3)]
+            self.assertEqual(devices, ["cpu"] * 3)
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(ours, plain)))
+        finally:
+            swapmm.torch.off()
+
+
+class StepsOfManyTest(unittest.TestCase):
+    """An optimizer for each layer."""
+
+    @staticmethod
+    def program(steps, ended=lambda: None):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(*[torch.nn.Linear(160, 160) for _ in range(6)])
+        optimizers = [torch.optim.Adam(layer.parameters(), lr=1e-3) for layer in model]
+        losses = []
+        for _ in range(steps):
+            loss = model(torch.ones(8, 160)).square().mean()
+            loss.backward()
+            for optimizer in optimizers:
+                optimizer.step()
+                optimizer.zero_grad()
+            ended()
+            losses.append(loss.item())
+        return losses, [parameter.detach().clone() for parameter in model.parameters()]
+
+    def test_steps_one_after_another_end_one_iteration(self):
+        losses, parameters = self.program(16)
+        swapmm.torch.budget("1400KiB", "cpu")
+        try:
+            ours, values = self.program(16)
+            report = swapmm.torch.report()
+        finally:
+            swapmm.torch.off()
+        self.assertEqual(ours, losses)
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(values, parameters)))
+        self.assertEqual(report.iterations, 16)
+        self.assertGreaterEqual(report.iterations_followed, 8)
+
+    def test_a_step_that_is_named_ends_no_other_iteration(self):
+        swapmm.torch.budget("1400KiB", "cpu")
+        try:
+            self.program(5, swapmm.torch.step)
+            self.assertEqual(swapmm.torch.report().iterations, 5)
+        finally:
+            swapmm.torch.off()
+
+    def test_each_step_of_one_optimizer_ends_an_iteration(self):
+        parameter = torch.nn.Parameter(torch.ones(5000))
+        parameter.grad = torch.ones(5000)
+        optimizer = torch.optim.SGD([parameter], lr=1.0)
+        swapmm.torch.budget("1MiB", "cpu")
+        try:
+            for _ in range(6):
+                optimizer.step()
+            self.assertEqual(swapmm.torch.report().iterations, 6)
+            self.assertEqual(parameter.sum().item(), -25000)
+        finally:
+            swapmm.torch.off()
+
+
 class StepsWithinBackwardTest(unittest.TestCase):
     """An optimizer for each parameter, which makes its step as soon as the gradient is there."""
 

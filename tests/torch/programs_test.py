@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What programs do with tensors beside running operators: they look at bytes, save, fork, start threads, fail."""
 
+import _thread
 import copy
 import gc
 import io
@@ -8,10 +9,13 @@ import os
 import pickle
 import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 from torch.utils.data import DataLoader, TensorDataset
 
+import outside
 import swapmm
 import swapmm.torch
 
@@ -23,6 +27,13 @@ nbytes_of = torch._C.StorageBase.nbytes
 def resident(tensors):
     """How many of them have their bytes now."""
     return sum(nbytes_of(torch._C.TensorBase.untyped_storage(tensor)) != 0 for tensor in tensors)
+
+
+def packs_and_pads(rows: torch.Tensor, lengths: torch.Tensor):
+    packed = torch.nn.utils.rnn.pack_padded_sequence(rows, lengths, batch_first=True)
+    other = torch.empty(1_500_000).fill_(1)  # in the place of what has left
+    padded = torch.nn.utils.rnn.pad_packed_sequence(packed, batch_first=True)
+    return padded[0] * other[0], padded[1]
 
 
 class ProgramsTest(unittest.TestCase):
@@ -320,6 +331,18 @@ class ProgramsTest(unittest.TestCase):
         self.assertTrue(torch.equal(padded[:, 0], rows[0]))
         self.assertTrue(torch.equal(padded[:51, 549], rows[549]))
 
+    def test_packed_sequences_in_scripts(self):
+        packs = torch.jit.script(packs_and_pads)
+        torch.manual_seed(2)
+        rows, lengths = torch.randn(600, 8), torch.tensor([600, 590, 520, 30])
+        plain = rows.clone()
+        for _ in range(3):
+            padded, sizes = packs(rows.expand(4, 600, 8), lengths)
+            self.move()  # the sizes stay
+            self.assertEqual(sizes.tolist(), [600, 590, 520, 30])
+            self.assertTrue(torch.equal(padded[1, :590], plain[:590]))
+            self.assertEqual(padded[3, 30:].abs().max().item(), 0)
+
     def test_nothing_is_left_for_the_garbage_collector(self):
         layer = torch.nn.Linear(100, 100)
         for _ in range(2):  # what PyTorch does for an operator that is new leaves something
@@ -408,6 +431,78 @@ class ProgramsTest(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(failed, [])
+
+    def test_threads_of_a_pool_that_is_older(self):
+        swapmm.torch.off()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(int).result()
+            swapmm.torch.budget("8MiB", "cpu")
+            self.tensors = [tensor.clone() for tensor in self.plain]
+            self.assertLess(resident(self.tensors), 9)
+            same = pool.submit(lambda: [torch.equal(tensor + 1, plain + 1) for tensor, plain in zip(self.tensors, self.plain)])
+            self.assertEqual(same.result(), [True] * 12)
+            swapmm.torch.off()
+            self.assertTrue(pool.submit(lambda: torch.equal(self.tensors[0], self.plain[0])).result())
+
+    def test_threads_without_an_object(self):
+        same, ended = [], threading.Event()
+
+        def work(last, first=0):
+            same.extend(torch.equal(self.tensors[i] + 1, self.plain[i] + 1) for i in range(first, last))
+            ended.set()
+
+        _thread.start_new_thread(work, (12,), {"first": 1})
+        ended.wait()
+        self.assertEqual(same, [True] * 11)
+
+    def test_within_modes_of_the_program(self):
+        class Counts(TorchDispatchMode):
+            entered = seen = 0
+
+            def __enter__(self):
+                self.entered += 1
+                return super().__enter__()
+
+            def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+                self.seen += 1
+                return function(*args, **(kwargs or {}))
+
+        swapmm.torch.off()
+        outer, inner = Counts(), Counts()
+        with outer, inner:
+            swapmm.torch.budget("8MiB", "cpu")
+            self.tensors = [tensor.clone() for tensor in self.plain]
+        self.assertEqual((outer.entered, inner.entered), (1, 1))
+        self.assertGreaterEqual(inner.seen, 12)
+        self.assertEqual(inner.seen, outer.seen)
+        seen, before = inner.seen, swapmm.torch.report().operations
+        self.move()  # it is there when they have ended
+        self.assertEqual(swapmm.torch.report().operations - before, 24)
+        self.assertEqual(inner.seen, seen)
+        with inner:
+            swapmm.torch.off()
+            self.assertEqual(resident(self.tensors), 12)
+            self.tensors[0].add(1)
+        self.assertGreater(inner.seen, seen)
+        self.assertEqual(_get_current_dispatch_mode_stack(), [])
+        swapmm.torch.budget("8MiB", "cpu")
+        self.move()
+        self.assertTrue(self.all_equal(self.tensors))
+        self.assertEqual(swapmm.torch.report().operations, 36)  # 12 are there when they are first seen
+
+    def test_sizes_that_the_default_type_decides(self):
+        counted = outside.Count()
+        try:
+            with counted:
+                for i in range(8):
+                    torch.set_default_dtype(torch.float64 if i % 2 else torch.float32)
+                    self.move()
+                    torch.full((600_000,), 0.5)
+        finally:
+            torch.set_default_dtype(torch.float32)
+        self.assertEqual(swapmm.torch.report().unforeseen, 0)
+        self.assertLessEqual(counted.peak, 8 * MiB)
+        self.assertTrue(self.all_equal(self.tensors))
 
     def test_too_large_for_the_budget(self):
         class Inner(torch.nn.Module):

@@ -42,8 +42,9 @@ class _Session:
     """A budget, and everything that it has changed in PyTorch."""
 
     def __init__(self, adapter: Adapter) -> None:
-        from torch.optim.optimizer import register_optimizer_step_post_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+        from .interrupts import Interrupts
         from .modes import Dispatch, Looks, Threads, running_module
         from .regions import Graphs
 
@@ -53,29 +54,35 @@ class _Session:
         looks = Looks(adapter)
         self.parts: List[Any] = []
         try:
-            for part in (looks, Threads(self.mode), Graphs(adapter, looks, self.mode)):
+            for part in (Interrupts(adapter), looks, Threads(self.mode), Graphs(adapter, looks, self.mode)):
                 self.parts.append(part)
                 part.install()
         except BaseException:
             self._remove_parts()
             adapter.close()
             raise
-        self.hook = register_optimizer_step_post_hook(lambda *_: self._stepped())
+        self.hooks = [register_optimizer_step_pre_hook(lambda optimizer, *_: self._steps(optimizer)),
+                      register_optimizer_step_post_hook(lambda optimizer, *_: self._stepped(optimizer))]
         self._backward = -1  # the last backward() in which an optimizer made a step
-        self.mode.__enter__()
+        self.mode.enter_below()
 
     def close(self) -> None:
-        self.mode.__exit__(None, None, None)
-        self.hook.remove()
+        self.mode.leave()
+        for hook in self.hooks:
+            hook.remove()
         self._remove_parts()
         self.adapter.close()
 
-    def _stepped(self) -> None:
-        """An optimizer's step ends the iteration. Steps within backward(), of optimizers that have a parameter each, end it
-        together, when backward() has run."""
+    def _steps(self, optimizer: Any) -> None:
+        if _torch._C._current_graph_task_id() == -1:
+            self.adapter.step_begins(id(optimizer))
+
+    def _stepped(self, optimizer: Any) -> None:
+        """An optimizer's step ends the iteration, and steps one after another end it together. So do those within backward(),
+        of optimizers that have a parameter each, when backward() has run."""
         backward = _torch._C._current_graph_task_id()
         if backward == -1:
-            self.adapter.end_iteration()
+            self.adapter.step_ended(id(optimizer))
         elif backward != self._backward:
             self._backward = backward
             _torch.autograd.Variable._execution_engine.queue_callback(self.adapter.end_iteration)

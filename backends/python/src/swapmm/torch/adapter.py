@@ -6,9 +6,8 @@ from __future__ import annotations
 import collections
 import contextlib
 import ctypes
-import threading
 import weakref
-from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -19,6 +18,7 @@ from ..weights import Weight
 from .calls import Call, Use
 from .compound import COMPOUND_REASON, parts_of
 from .guard import Guard
+from .interrupts import Lock
 from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, in_groups, nbytes_of, resize_storage, signature_of, storage_of
 from .outputs import Sizes
@@ -44,10 +44,12 @@ class Adapter:
         self._most_kept_before: Deque[int] = collections.deque(maxlen=4)  # in the last ones
         if memory.counts_kept:
             memory.places.kept = self.kept
-        self.lock = threading.RLock()
+        self.lock = Lock()
         self.open = True
         self.in_child = False  # of a fork
         self.in_iteration = False
+        self._ends = False  # with the next operator: optimizers have made their steps
+        self._stepped: Set[int] = set()  # these, since another operator has run
         self.iterations = 0
         self.operations = 0
         self.unforeseen = 0  # operators whose results had other sizes than expected
@@ -146,6 +148,7 @@ class Adapter:
     def numbers(self) -> _native.Numbers:
         """The manager's numbers."""
         with self.lock:
+            self._settle_step()
             self._finish()
             numbers = _native.Numbers(struct_size=ctypes.sizeof(_native.Numbers))
             self._check(self._library.manager_numbers(self._manager, ctypes.byref(numbers)))
@@ -162,6 +165,7 @@ class Adapter:
     # ---- iterations
 
     def _need_iteration(self) -> None:
+        self._settle_step()
         if not self.in_iteration:
             self._check(self._library.iteration_begin(self._manager, b"step"))
             self.in_iteration = True
@@ -176,6 +180,8 @@ class Adapter:
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
         with self.lock:
+            self._ends = False
+            self._stepped.clear()
             if self.in_child or not self.open:
                 return
             self.sweep()
@@ -186,8 +192,29 @@ class Adapter:
             self.kept.end_of_step()
             self._settle_reserve()
 
+    def step_begins(self, optimizer: int) -> None:
+        """An optimizer makes a step. Those that follow one another with no operator between belong to one iteration."""
+        with self.lock:
+            if self._ends and optimizer not in self._stepped:
+                self._ends = False
+            elif self._ends:
+                self.end_iteration()
+            else:
+                self._stepped.clear()
+
+    def step_ended(self, optimizer: int) -> None:
+        """It has made it: the next operator belongs to the next iteration."""
+        with self.lock:
+            self._stepped.add(optimizer)
+            self._ends = True
+
+    def _settle_step(self) -> None:
+        if self._ends:
+            self.end_iteration()
+
     def _between_iterations(self, change: Any) -> None:
         """Changes something that may not change within an iteration: a running one is cut in two."""
+        self._settle_step()
         self._finish()
         cut = self.in_iteration
         if cut:
@@ -509,6 +536,8 @@ class Adapter:
                 self.resized(storage)
         if self._compound_results or call.compounds:
             self._keep_results_parts(call, results)
+        if call.signature.packs and self.type == "cpu":
+            self.release(storage_of(results[1]), "the sizes of packed batches", until_step=False)
         return results
 
     def _run_here(self, call: Call) -> Any:
@@ -675,10 +704,10 @@ class Adapter:
             operation.again, operation.again_argument = repeats.address, again
         self._finish()
         self._begin()
-        if repeats is not None and not operation.follows_plan and repeats.count:
-            repeats.clear()  # the plan was left, and what was missing is made
         numbers = self._outputs[3:4 * len(large):4].tolist()
         try:
+            if repeats is not None and not operation.follows_plan and repeats.count:
+                repeats.clear()  # the plan was left, and what was missing is made
             for record, place in zip(uses, addresses):
                 if record.place != place:
                     memory.give(record, place)
@@ -786,6 +815,7 @@ class Adapter:
         they were as expected."""
         if expected is not None and [nbytes_of(storage) for storage in made if nbytes_of(storage) >= SMALL] != expected:
             self.unforeseen += call.sizes is not None
+            self.memory.places.note(sum(map(nbytes_of, made)))  # the operator has made them beside all others
             if not call.signature.by_value:
                 self.sizes.learn(call.key, tuple(nbytes_of(storage) for storage in made))
         for storage in made:
@@ -857,7 +887,7 @@ class Adapter:
     def after_fork_in_child(self) -> None:
         """The child has the parent's values, those on the host included, and no budget."""
         self.in_child, self.in_operator = True, False
-        self.lock = threading.RLock()
+        self.lock = Lock()
 
     def _restore_in_child(self, operands: List[Tuple[Record, Any]]) -> None:
         for record, storage in operands:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import copy
 import functools
@@ -13,6 +14,7 @@ import sys
 import threading
 import types
 import weakref
+from concurrent.futures.thread import _WorkItem
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 import torch
@@ -44,12 +46,25 @@ class Dispatch(TorchDispatchMode):
         self.adapter = adapter
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _mode_at(_FAKE) is not None:  # nothing has bytes
+        if _mode_at(_FAKE) is not None or not self.adapter.open:  # nothing has bytes; or a thread has it that has not ended
             return function(*args, **(kwargs or {}))
         if has_own_dispatch(types):
             # A mode of PyTorch's that stands for the class comes after this one, and the class does nothing then.
             return function(*args, **(kwargs or {})) if _mode_at(_PROXY) is not None else NotImplemented
         return self.adapter.run(self, function, args, kwargs or {})
+
+    def enter_below(self) -> None:
+        """Becomes a mode of this thread, below those of the program that are there: these end before it does."""
+        above = _leave_modes(None)
+        self.__enter__()
+        _enter_modes(above)
+
+    def leave(self) -> None:
+        """Is no mode of this thread any more, in whatever modes of the program it is called."""
+        above = _leave_modes(self)
+        if _top_mode() is self:
+            self.__exit__(None, None, None)
+        _enter_modes(above)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -60,6 +75,25 @@ class Dispatch(TorchDispatchMode):
     def ignore_compile_internals(cls) -> bool:
         """PyTorch compiles below the mode. What it makes is not compiled of operators that the mode sees: regions.py."""
         return cls.compiles
+
+
+def _top_mode() -> Any:
+    count = torch._C._len_torch_dispatch_stack()
+    return torch._C._get_dispatch_stack_at(count - 1) if count else None
+
+
+def _leave_modes(until: Any) -> List[Any]:
+    """Takes modes of programs off, down to that one. Their own functions for it do not run: to them, nothing happens."""
+    modes: List[Any] = []
+    while (mode := _top_mode()) is not None and mode is not until and not hasattr(mode, "_mode_key"):  # one of PyTorch's
+        TorchDispatchMode.__exit__(mode, None, None, None)
+        modes.append(mode)
+    return modes
+
+
+def _enter_modes(modes: List[Any]) -> None:
+    for mode in reversed(modes):
+        TorchDispatchMode.__enter__(mode)
 
 
 _Tensor = torch.Tensor
@@ -492,6 +526,8 @@ class Threads:
     def __init__(self, mode: Dispatch) -> None:
         self.mode = mode
         self._original: Any = None
+        self._start: Any = None
+        self._run: Any = None
         weak = weakref.ref(mode.adapter)
 
         # Python keeps such functions for ever.
@@ -518,6 +554,24 @@ class Threads:
                 original(thread)
 
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
+        start, run = self._start, self._run = _thread.start_new_thread, _WorkItem.run
+
+        def start_with_mode(function: Any, *arguments: Any) -> int:
+            def with_mode(*args: Any, **kwargs: Any) -> Any:
+                with mode:
+                    return function(*args, **kwargs)
+
+            return start(with_mode, *arguments) if callable(function) else start(function, *arguments)
+
+        # Threads of a pool may be older than the budget.
+        def run_with_mode(item: Any, *args: Any) -> None:
+            if mode in torch.utils._python_dispatch._get_current_dispatch_mode_stack():
+                return run(item, *args)
+            with mode:
+                run(item, *args)
+
+        _thread.start_new_thread, _WorkItem.run = start_with_mode, run_with_mode  # type: ignore[assignment,method-assign]
 
     def remove(self) -> None:
         threading.Thread._bootstrap_inner = self._original  # type: ignore[attr-defined]
+        _thread.start_new_thread, _WorkItem.run = self._start, self._run  # type: ignore[method-assign]

@@ -97,6 +97,8 @@ class Signature:
         self.is_known = namespace in ("aten", "prims")  # of PyTorch's own
         self.in_python = schema.name in _in_python
         self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
+        # A program's own may do anything on the meta device but tell sizes, unless they have a rule for it.
+        self.tells_sizes = self.is_known or _has_kernel(_full_name(schema), "Meta")
         self.key = self.name.encode()
         self.key_at = address_of_text(self.key)
         tags = {getattr(tag, "name", "") for tag in getattr(function, "tags", ())}
@@ -109,6 +111,8 @@ class Signature:
         self.dataless = namespace in ("prim", "profiler") or name in DATALESS
         self.reshapes = name in RESHAPING
         self.makes_nested = "nested" in name
+        # Its second result has the sizes of batches, which PyTorch reads past the operators.
+        self.packs = schema.name == "aten::_pack_padded_sequence"
         self.touches_data = not (self.dataless or self.reshapes or self.views)
         # The sizes of its results depend on values.
         self.returns_tensors = any("Tensor" in str(value.type) for value in schema.returns)

@@ -24,11 +24,12 @@ class Sizes:
         """What the sizes depend on. None: it cannot be told."""
         scalars = signature.scalars
         try:
+            default = torch.get_default_dtype()
             if scalars:
-                return (function, tuple([_shape_alone(value) if i in scalars else _shape(value) for i, value in enumerate(args)]),
+                return (function, default, tuple([_shape_alone(value) if i in scalars else _shape(value) for i, value in enumerate(args)]),
                          tuple([(name, _shape_alone(value) if name in signature.scalar_names else _shape(value))
                                 for name, value in kwargs.items()]) if kwargs else ())
-            return (function, tuple(map(_shape, args)),
+            return (function, default, tuple(map(_shape, args)),
                     tuple([(name, _shape(value)) for name, value in kwargs.items()]) if kwargs else ())
         except RuntimeError:  # a tensor of its kind has no strides
             return None
@@ -43,7 +44,7 @@ class Sizes:
         except TypeError:  # it cannot be compared
             return None
         except KeyError:
-            found = _on_meta(function, args, kwargs)
+            found = _on_meta(function, args, kwargs) if signature.tells_sizes else None
             self.learn(key, found)
             return found
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C, and other signals with handlers in Python, wait until the adapter is done. Python runs such a handler between any
+two steps of the main thread; an error that it raises would leave the manager in the middle of an operation."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any, Callable, List, Optional, Tuple
+
+# The class of threading.RLock(), with the functions of C.
+_RLock: Any = type(threading.RLock())
+
+
+class Lock(_RLock):
+    """A lock that may be taken again by its thread. Signals that come while the main thread has it are handled when it is
+    free again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: List[Tuple[Callable[..., Any], int, Any]] = []  # handlers, with their signals and frames
+
+    def __exit__(self, *_error: Any) -> None:
+        self.release()
+        if self.waiting and not self._is_owned() and threading.current_thread() is threading.main_thread():
+            self.handle()
+
+    def handle(self) -> None:
+        """Calls the handlers of the signals that have come."""
+        while self.waiting:
+            handler, number, frame = self.waiting.pop(0)
+            handler(number, frame)
+
+
+class Interrupts:
+    """Stands for Python's handlers of signals, those that are set later included."""
+
+    def __init__(self, adapter: Any) -> None:
+        self.adapter = adapter
+        self._set, self._get = signal.signal, signal.getsignal
+
+    def install(self) -> None:
+        signal.signal, signal.getsignal = self._signal, self._getsignal
+        self._replace_handlers(lambda handler: self._later(handler) if _is_of_python(handler) else None)
+
+    def remove(self) -> None:
+        self._replace_handlers(lambda handler: getattr(handler, "swapmm_handler", None))
+        if signal.signal == self._signal:  # nobody has replaced it since
+            signal.signal, signal.getsignal = self._set, self._get
+
+    def _replace_handlers(self, other: Callable[[Any], Any]) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return  # Python lets no other thread set them
+        for number in signal.valid_signals():
+            handler = other(self._get(number))
+            if handler is not None:
+                self._set(number, handler)
+
+    def _later(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+        adapter = self.adapter
+
+        def handle(number: int, frame: Any) -> Any:
+            lock = adapter.lock
+            if not lock._is_owned():
+                return handler(number, frame)
+            # What an operator does in Python may never end; it can be told to.
+            if adapter.in_operator and any(waiting[1] == number for waiting in lock.waiting):
+                lock.waiting = [waiting for waiting in lock.waiting if waiting[1] != number]
+                return handler(number, frame)
+            lock.waiting.append((handler, number, frame))
+
+        handle.swapmm_handler = handler  # type: ignore[attr-defined]
+        return handle
+
+    def _signal(self, number: int, handler: Any) -> Any:
+        return _given(self._set(number, self._later(handler) if _is_of_python(handler) else handler))
+
+    def _getsignal(self, number: int) -> Any:
+        return _given(self._get(number))
+
+
+def _is_of_python(handler: Any) -> bool:
+    return callable(handler) and not isinstance(handler, signal.Handlers) and not hasattr(handler, "swapmm_handler")
+
+
+def _given(handler: Optional[Any]) -> Any:
+    """The handler as the program has set it."""
+    return getattr(handler, "swapmm_handler", handler)
