@@ -9,11 +9,12 @@
 namespace swapmm::opencl::layer {
 
 bool Object::retain() {
-  cl_uint count = references();
-  do {
-    if (count == 0) return false;
-  } while (!references_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed));
-  return true;
+  for (cl_uint count = references();;) {
+    const bool again = count == 0;
+    if (again && !begin_again()) return false;
+    if (references_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return true;
+    if (again) end();
+  }
 }
 
 bool Object::release() {
@@ -21,10 +22,26 @@ bool Object::release() {
   do {
     if (count == 0) return false;
   } while (!references_.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel));
-  if (count > 1) return true;
+  if (count == 1) end();
+  return true;
+}
+
+bool Object::begin_again() {
+  if (kind_ == Kind::event || kind_ == Kind::kernel) return false;
+  hold();
+  if (kind_ == Kind::queue) return true;
+  auto& memory = *static_cast<Memory*>(this);
+  if (memory.begin_use()) {
+    if (memory.parts() != 0) return true;
+    memory.end_use();  // commands use it, and the program cannot reach it
+  }
+  drop();
+  return false;
+}
+
+void Object::end() {
   if (kind_ == Kind::memory) static_cast<Memory*>(this)->end_use();
   drop();
-  return true;
 }
 
 void Object::destroy() {

@@ -82,6 +82,45 @@ CASE(lifetimes, other_references) {
   OK(clReleaseProgram(setup.program));
 }
 
+// Objects tell of others that the program has released, and these can be retained then.
+CASE(lifetimes, retained_again) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_mem whole = setup.buffer_of(numbers(1));
+  const cl_buffer_region region{0, buffer_bytes / 2};
+  cl_int error = CL_SUCCESS;
+  const cl_mem part = clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+  OK(error);
+  say("whole: %u", references(whole));
+  for (int i = 0; i < 3; ++i) {
+    OK(clReleaseMemObject(whole));
+    const auto again = info<cl_mem>(clGetMemObjectInfo, part, CL_MEM_ASSOCIATED_MEMOBJECT);
+    expect(again == whole, "the part is of the whole");
+    OK(clRetainMemObject(again));
+    kernels.grow(setup.queue, again, 1);
+    say_words("whole", setup.read(again));
+  }
+  OK(clReleaseMemObject(whole));
+  say_words("part", setup.read(part, word_count / 2));
+  OK(clReleaseMemObject(part));
+
+  const cl_command_queue queue = setup.another_queue();
+  const cl_mem one = setup.buffer_of(numbers(2));
+  cl_event event = nullptr;
+  kernels.grow(queue, one, 1, word_count, {}, &event);
+  OK(clFinish(queue));
+  OK(clReleaseCommandQueue(queue));
+  const auto of_event = info<cl_command_queue>(clGetEventInfo, event, CL_EVENT_COMMAND_QUEUE);
+  expect(of_event == queue, "the event is of the queue");
+  OK(clRetainCommandQueue(of_event));
+  kernels.grow(of_event, one, 1);
+  OK(clFinish(of_event));
+  say_words("one", setup.read(one));
+  OK(clReleaseEvent(event));
+  OK(clReleaseCommandQueue(of_event));
+  OK(clReleaseMemObject(one));
+}
+
 // Using an object adds no reference that stays.
 CASE(lifetimes, use_adds_no_reference) {
   const Setup setup;

@@ -3,6 +3,8 @@
 
 #include "harness.hpp"
 
+#include <string_view>
+
 using namespace cases;
 
 CASE(transfers, in_part) {
@@ -22,6 +24,47 @@ CASE(transfers, in_part) {
   say_words("b", setup.read(b));
   OK(clReleaseMemObject(a));
   OK(clReleaseMemObject(b));
+}
+
+// Since OpenCL 2.1 they do nothing, after what they wait for; a fill always could.
+CASE(transfers, of_no_bytes) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const cl_mem a = setup.buffer_of(numbers(1));
+  char version[256] = {};
+  OK(clGetDeviceInfo(setup.device, CL_DEVICE_VERSION, sizeof version, version, nullptr));
+  const bool may = std::string_view(version) >= "OpenCL 2.1";
+  cl_uint word = 17;
+  kernels.grow(setup.queue, a, 1);
+  for (const cl_bool blocking : {CL_FALSE, CL_TRUE}) {
+    for (const std::size_t offset : {std::size_t{0}, std::size_t{12}, std::size_t{buffer_bytes}}) {
+      cl_event events[] = {nullptr, nullptr, nullptr};
+      const auto fill = clEnqueueFillBuffer(setup.queue, a, &word, 4, offset, 0, 0, nullptr, &events[0]);
+      say_status("fill", fill);
+      const cl_uint waits = fill == CL_SUCCESS ? 1 : 0;
+      const cl_event* const list = waits != 0 ? events : nullptr;
+      const auto read = clEnqueueReadBuffer(setup.queue, a, blocking, offset, 0, &word, waits, list, &events[1]);
+      const auto write = clEnqueueWriteBuffer(setup.queue, a, blocking, offset, 0, &word, waits, list, &events[2]);
+      if (may) {
+        say("read %d, write %d", read, write);
+      } else {
+        expect(read == write, "both or none");
+      }
+      for (const cl_event event : events) {
+        if (event == nullptr) continue;
+        OK(clWaitForEvents(1, &event));
+        if (may) say("type %x", event_info<cl_command_type>(event, CL_EVENT_COMMAND_TYPE));
+        OK(clReleaseEvent(event));
+      }
+    }
+    const std::size_t beyond = buffer_bytes + 4;
+    say_status("fill", clEnqueueFillBuffer(setup.queue, a, &word, 4, beyond, 0, 0, nullptr, nullptr));
+    say_status("read", clEnqueueReadBuffer(setup.queue, a, blocking, beyond, 0, &word, 0, nullptr, nullptr));
+    say_status("write", clEnqueueWriteBuffer(setup.queue, a, blocking, beyond, 0, &word, 0, nullptr, nullptr));
+  }
+  say("%u", word);
+  say_words("a", setup.read(a));
+  OK(clReleaseMemObject(a));
 }
 
 CASE(transfers, not_blocking) {

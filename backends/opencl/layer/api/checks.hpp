@@ -24,13 +24,14 @@ using Three = std::array<std::size_t, 3>;
   return &memory->context() == &queue.context() ? CL_SUCCESS : CL_INVALID_CONTEXT;
 }
 
-/// The same for a range of a buffer.
+/// The same for a range of a buffer. `may_be_empty`: it need not have a byte.
 [[nodiscard]] inline cl_int check_buffer(const Queue& queue, cl_mem handle, std::size_t offset, std::size_t size,
-                                         Memory*& memory) {
+                                         Memory*& memory, bool may_be_empty = false) {
   if (const cl_int wrong = check_memory(queue, handle, memory); wrong != CL_SUCCESS) return wrong;
   if (!memory->is_buffer()) return CL_INVALID_MEM_OBJECT;
   const std::size_t whole = memory->facts().size;
-  return size == 0 || offset > whole || size > whole - offset ? CL_INVALID_VALUE : CL_SUCCESS;
+  if (size == 0 && !may_be_empty) return CL_INVALID_VALUE;
+  return offset > whole || size > whole - offset ? CL_INVALID_VALUE : CL_SUCCESS;
 }
 
 [[nodiscard]] inline bool host_may_read(const Memory& memory) {

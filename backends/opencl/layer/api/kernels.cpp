@@ -111,11 +111,13 @@ cl_int CL_API_CALL argument_info(cl_kernel handle, cl_uint index, cl_kernel_arg_
                                  size_t* needed) {
   Kernel* const kernel = Kernel::from(handle);
   if (kernel == nullptr) return down.clGetKernelArgInfo(handle, index, what, size, into, needed);
-  const cl_int status = down.clGetKernelArgInfo(kernel->native(), index, what, size, into, needed);
-  if (status != CL_SUCCESS) return status;
   cl_program program = nullptr;
   (void)down.clGetKernelInfo(kernel->native(), CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);
-  return tells_argument_info(program) ? status : CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
+  if (tells_argument_info(program)) return down.clGetKernelArgInfo(kernel->native(), index, what, size, into, needed);
+  // The driver tells what is wrong with the question, and what the program must not see stays here.
+  std::array<std::byte, 4096> unseen;
+  const cl_int status = down.clGetKernelArgInfo(kernel->native(), index, what, unseen.size(), unseen.data(), nullptr);
+  return status == CL_SUCCESS ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : status;
 }
 
 cl_int CL_API_CALL work_group_info(cl_kernel handle, cl_device_id device, cl_kernel_work_group_info what, size_t size,

@@ -176,7 +176,7 @@ cl_int CL_API_CALL memory_info(cl_mem handle, cl_mem_info what, size_t size, voi
     case CL_MEM_FLAGS: return answer(facts.flags, size, into, needed);
     case CL_MEM_SIZE: return answer(facts.size, size, into, needed);
     case CL_MEM_HOST_PTR: return answer(facts.host_pointer, size, into, needed);
-    case CL_MEM_REFERENCE_COUNT: return answer(memory->references(), size, into, needed);
+    case CL_MEM_REFERENCE_COUNT: return answer(memory->references() + memory->parts(), size, into, needed);
     case CL_MEM_CONTEXT: return answer(memory->context().handle(), size, into, needed);
     case CL_MEM_OFFSET: return answer(memory->origin(), size, into, needed);
     case CL_MEM_ASSOCIATED_MEMOBJECT: {
