@@ -36,7 +36,8 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
   }
   Memory* memory = nullptr;
   const bool is_empty = size == 0 && takes_no_bytes(*queue);
-  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS) return wrong;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS)
+    return wrong;
   if (to == nullptr) return CL_INVALID_VALUE;
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER, count, waits, event, blocking != CL_FALSE};
@@ -74,7 +75,8 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
   }
   Memory* memory = nullptr;
   const bool is_empty = size == 0 && takes_no_bytes(*queue);
-  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS) return wrong;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS)
+    return wrong;
   if (from == nullptr) return CL_INVALID_VALUE;
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
@@ -118,7 +120,8 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const voi
   }
   Memory* memory = nullptr;
   const bool is_empty = size == 0;
-  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS) return wrong;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS)
+    return wrong;
   const bool known = pattern_size != 0 && pattern_size <= 128 && (pattern_size & (pattern_size - 1)) == 0;
   if (pattern == nullptr || !known || offset % pattern_size != 0 || size % pattern_size != 0) return CL_INVALID_VALUE;
   const auto* const first = static_cast<const std::byte*>(pattern);

@@ -275,8 +275,9 @@ class Compiler {
       } else if (plan_.commands[c].kind != CommandKind::swap_out) {
         const bool is_alone = resident.emplace(role.serial, tensor).second;
         if (!is_alone) {
-          return Problem{"commands[" + std::to_string(c) + "]: an older value of tensor " + std::to_string(tensor) +
-                         " is still on the device"};
+          return Problem{"it would have two values of tensor \"" + program_.trace.tensors[tensor].name +
+                         "\" on the device at once, as the host uploads one while operations use another: use a second "
+                         "tensor"};
         }
       }
     }

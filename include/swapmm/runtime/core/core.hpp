@@ -435,15 +435,16 @@ template <Backend B>
 void Core<B>::set_budget(Bytes bytes) {
   const Entry entry(*this);
   entry->require_at_rest("set_budget()");
-  entry->translate({"setting the device budget to ", std::to_string(bytes.value)},
-                   [&] { BudgetChange<B>(entry->state, entry->controller, *book_).to(bytes); });
+  const std::string what = "setting the device budget to " + std::to_string(bytes.value) + " bytes";
+  entry->translate({what, {}}, [&] { BudgetChange<B>(entry->state, entry->controller, *book_).to(bytes); });
 }
 
 template <Backend B>
 void Core<B>::set_neighbour_budget(const Neighbour& neighbour, Bytes bytes) {
   const Entry entry(*this);
   entry->require_at_rest("set_neighbour_budget()");
-  entry->translate({"setting the budget on a neighbour to ", std::to_string(bytes.value)},
+  const std::string what = "setting the budget on a neighbour to " + std::to_string(bytes.value) + " bytes";
+  entry->translate({what, {}},
                    [&] { NeighbourChange<B>(entry->state, entry->controller, *book_).to(neighbour, bytes); });
 }
 

@@ -145,7 +145,7 @@ class PlanController {
         return;
       }
       observation_.note_distances(request);
-      if (!in_iteration_ && state_.recorder.by_producer()) made_outside(request);
+      if (!in_iteration_) made_outside(request);
       if (logging()) log(request);
       state_.demand.bring(request, stamp, brought.grant, in_iteration_);
     } catch (const DroppedValue&) {

@@ -64,6 +64,10 @@ class ProgramBuilder {
         tensor.copied.reset();
         tensor.available_from = std::min(state.available_from, static_cast<std::uint32_t>(n - 1));
       } else if (state.needs_value_before) {
+        if (program_.roles[role].kind == Role::Kind::local && program_.roles[role].carried == 0) {
+          return Problem{"tensor \"" + tensor.name +
+                         "\" is made anew for each iteration, and has its value from outside"};
+        }
         tensor.kind = TensorKind::persistent;
         continue;
       }

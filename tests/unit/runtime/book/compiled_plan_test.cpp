@@ -275,7 +275,7 @@ TEST_CASE("two values of one tensor are never on the device together") {
   program.roles[2].record = program.roles[0].record;
   Plan plan = plan_of({before(command(swap_in, 2, {op(0)}), 2)});
   plan.initial = {{id_at<TensorId>(0), Bytes{0}, true}};
-  CHECK(refusal(program, plan).find("older value") != std::string::npos);
+  CHECK(refusal(program, plan).find("two values of tensor") != std::string::npos);
   plan.commands.push_back(command(release, 0, {op(0)}));
   plan.commands[0].after.push_back(cmd(1));
   CHECK(refusal(program, plan).empty());

@@ -61,6 +61,35 @@ TensorKind kind_of_value(LifetimesLoop& loop) {
 
 }  // namespace
 
+TEST_CASE("a tensor that is made for each iteration, and prepared before it, keeps its value") {
+  for (const std::size_t observe : {1, 2, 3}) {
+    for (const Bytes budget : {128_bytes, 192_bytes, 4096_bytes}) {
+      for (const DropRule drops : {DropRule::by_evidence, DropRule::observed, DropRule::proven}) {
+        CAPTURE(observe);
+        CAPTURE(budget.value);
+        Simulated device;
+        MemoryManager manager(device, {.device_budget = budget}, Scheduler({.observe = observe, .drops = drops}));
+        auto sum = manager.tensor<int>({length}, "sum");
+        auto weight = manager.tensor<int>({length}, "weight");
+        set(manager, sum, 0);
+        set(manager, weight, 2);
+        int expected = 0;
+        for (int i = 0; i < 9; ++i) {
+          auto batch = manager.tensor<int>({length}, "batch");
+          batch.upload(std::vector<int>(length, i));
+          accumulate(manager, weight, batch);
+          auto iteration = manager.iteration("loop");
+          accumulate(manager, weight, sum);
+          accumulate(manager, batch, sum);
+          expected += 2 + i + 2;
+        }
+        CHECK(holds(sum, expected));
+        for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+      }
+    }
+  }
+}
+
 TEST_CASE("before a plan, a value that is not declared transient outlives its iteration") {
   LifetimesLoop loop(persistent, Scheduler({.observe = 0}));
   for (int i = 0; i < 4; ++i) loop.iterate();

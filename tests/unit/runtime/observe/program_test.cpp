@@ -82,6 +82,16 @@ HostRead host_read(std::size_t tensor, std::size_t operation) { return {id(tenso
 
 }  // namespace
 
+TEST_CASE("a tensor of the iteration that has its value from outside has no place in a plan") {
+  LogWriter writer;
+  const std::uint32_t batch = writer.local(7);
+  writer.operation("first", {{writer.tensor(1), Access::update}}).operation("use", {{batch, Access::read}});
+  const IterationLog* const logs[] = {&writer.log};
+  const auto program = make_program(logs, "loop");
+  REQUIRE(!program);
+  CHECK(program.problem().message.find("\"t7\" is made anew for each iteration") != std::string::npos);
+}
+
 TEST_CASE("what an iteration reads before it writes is persistent, what it writes first is transient") {
   LogWriter w;
   const auto weight = w.tensor(1);
