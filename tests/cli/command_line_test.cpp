@@ -245,6 +245,10 @@ TEST_CASE("names from files cannot command the terminal") {
   CHECK(cli::printable("plain, b\xc3\xa4ume") == "plain, b\xc3\xa4ume");
   CHECK(cli::printable("a\x1b[2Jb\nc\x7f") == "a?[2Jb?c?");
   CHECK(cli::printable("a\xc2\x9b") == "a?");
+  CHECK(cli::printable("a\xe2\x80\xae"
+                       "b\xe2\x81\xa6\xd8\x9c\xe2\x80\xa8.") == "a?b???.");
+  CHECK(cli::printable("a \xe2\x80\xa6 \xe2\x81\xaa\xe2\x82\xac\xe2") ==
+        "a \xe2\x80\xa6 \xe2\x81\xaa\xe2\x82\xac\xef\xbf\xbd");
   CHECK(cli::printable("a\xff") == "a\xef\xbf\xbd");
 
   std::string trace = contents(two_weights());
