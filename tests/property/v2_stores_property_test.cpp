@@ -49,6 +49,11 @@ TEST_CASE(
       continue;
     }
     ++planned;
+    for (const char* const simple : {"on-demand", "belady", "excess"}) {
+      CAPTURE(simple);
+      const auto other = swapmm::v2::make_plan(simple, one.trace, one.machine);
+      if (other) CHECK(plan->predicted.iteration <= other->predicted.iteration);
+    }
     const auto searched = swapmm::v2::planning::search_stores(one.trace, one.machine, {}, no_bound);
     if (searched) {
       ++searched_for;

@@ -182,8 +182,9 @@ void World::note_error(std::string_view what, const char* text) {
   const std::string_view seen = text;
   if (callable_entered_ && !callable_left_) return;
   const bool of_all = what == "synchronize" || what == "manager" || what == "collect" || what.ends_with(" profile");
-  if (script_.of_backend() && !of_all && seen.find('"') == std::string_view::npos) {
-    problem(errors_.back() + ": names neither operation nor tensor");
+  const bool names_budget = what == "setting the budget" && seen.find("device budget to ") != std::string_view::npos;
+  if (script_.of_backend() && !of_all && !names_budget && seen.find('"') == std::string_view::npos) {
+    problem(errors_.back() + ": names neither operation nor tensor nor budget");
   }
 }
 

@@ -106,14 +106,16 @@ class Divider {
   }
 
   std::optional<Problem> add_pieces(TraceOperation& operation, std::size_t number, TensorId tensor, Access access) {
-    if (!trace_.operations[number].in_pieces) {
-      return Problem{"operation " + std::to_string(number) + " does not work with tensor " +
-                     std::to_string(index(tensor)) + " in pieces"};
-    }
     const ByteRange accessed = accessed_bytes(trace_, number, tensor);
+    bool is_first = true;
     for (std::size_t p = 0; p < part_count(tensor); ++p) {
       const ByteRange piece = bytes_of(tensor, p);
       if (piece.end <= accessed.first || piece.first >= accessed.end) continue;
+      // One piece lies in one place.
+      if (!std::exchange(is_first, false) && !trace_.operations[number].in_pieces) {
+        return Problem{"operation " + std::to_string(number) + " does not work with tensor " +
+                       std::to_string(index(tensor)) + " in pieces"};
+      }
       if (piece.first < accessed.first || piece.end > accessed.end) {
         return Problem{"operation " + std::to_string(number) + " accesses a part of piece " + std::to_string(p) +
                        " of tensor " + std::to_string(index(tensor))};
@@ -194,14 +196,14 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   constexpr std::uint64_t part = 24;
   constexpr std::size_t most_pieces = 64;
   std::vector<bool> accessed(trace.tensors.size(), false);
-  std::vector<bool> divisible(trace.tensors.size(), true);
   std::vector<std::vector<std::uint64_t>> edges(trace.tensors.size());
+  std::vector<std::vector<ByteRange>> unbroken(trace.tensors.size());  // what operations need in one place
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
       const std::size_t t = index(tensor);
       accessed[t] = true;
-      if (!trace.operations[i].in_pieces) divisible[t] = false;
       const ByteRange bytes = accessed_bytes(trace, i, tensor);
+      if (!trace.operations[i].in_pieces) unbroken[t].push_back(bytes);
       if (bytes.first != 0) edges[t].push_back(bytes.first);
       if (bytes.end != trace.tensors[t].bytes.value) edges[t].push_back(bytes.end);
     });
@@ -210,13 +212,19 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   const std::uint64_t alignment = machine.alignment.value;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (!accessed[t] || !divisible[t] || is_encoded_whole(trace, id)) continue;
+    const auto breaks = [&](Bytes at) {
+      return std::ranges::any_of(
+          unbroken[t], [&](const ByteRange& range) { return at.value > range.first && at.value < range.end; });
+    };
+    if (!accessed[t] || is_encoded_whole(trace, id)) continue;
     std::ranges::sort(edges[t]);
     edges[t].erase(std::unique(edges[t].begin(), edges[t].end()), edges[t].end());
     const std::uint64_t bytes = trace.tensors[t].bytes.value;
     const std::uint64_t most =
         std::max({machine.device_budget.value / part, bytes / most_pieces, alignment, std::uint64_t{1}});
+    if (std::ranges::any_of(edges[t], [&](std::uint64_t edge) { return breaks(Bytes{edge}); })) continue;
     TensorPieces pieces{id, with_more_edges(edges[t], bytes, most, alignment)};
+    std::erase_if(pieces.at, breaks);
     if (!pieces.at.empty()) divisions.push_back(std::move(pieces));
   }
   if (divisions.empty() || with_pieces(trace, divisions)) return divisions;

@@ -345,10 +345,16 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   const auto with_bound_of_all = [&](PlanWithWays made) {
     const auto bound = ways_bound(allowed, machine, options.best.bound);
     Prediction& predicted = made.plan.predicted;
-    predicted.lower_bound = std::min(bound ? *bound : compute_time(allowed), predicted.iteration);
+    const std::chrono::nanoseconds compute = compute_time(allowed);
+    predicted.lower_bound = std::min(bound ? std::max(*bound, compute) : compute, predicted.iteration);
     return made;
   };
-  const bool divides_less = pieces != possible;  // with other divisions, a plan may be faster
+  // An operation that is not in pieces may access a part of a tensor whose other part is away.
+  const bool leaves_whole = std::ranges::any_of(allowed.ranges, [&](const AccessRange& range) {
+    return !allowed.operations[index(range.operation)].in_pieces &&
+           std::ranges::find(pieces, range.tensor, &TensorPieces::tensor) == pieces.end();
+  });
+  const bool divides_less = pieces != possible || leaves_whole;  // with other divisions, a plan may be faster
   if (!may_divide && !has_ways(allowed)) {
     Result<Plan> plan = best_planner(options.best).make(plain_whole, machine, limits);
     if (!plan) return plan.problem();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include <swapmm/plan/v2/ways.hpp>
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 
 namespace swapmm::test::pieces_test {
@@ -58,6 +60,11 @@ TEST_CASE("pieces end where accesses do, and are no larger than a part of the bu
   CHECK(planning::possible_pieces(trace, machine(1200)) == std::vector<TensorPieces>{{id(0), edges(50, 1000)}});
   Trace whole = slabs();
   whole.operations[3].in_pieces = false;
+  CHECK(planning::possible_pieces(whole, machine(1200)).size() == 1);  // one piece for what it accesses
+  std::vector<Bytes> unbroken = edges(50, 1000);
+  std::erase(unbroken, Bytes{350});
+  CHECK(planning::possible_pieces(whole, machine(1200)) == std::vector<TensorPieces>{{id(0), unbroken}});
+  whole.ranges[3].bytes = Bytes{200};  // and two for others
   CHECK(planning::possible_pieces(whole, machine(1200)).empty());
   Trace coded = slabs();
   coded.forms = {{id(0), "half", Bytes{500}, Bytes{500}, nanoseconds{1}, nanoseconds{1}}};
@@ -65,6 +72,37 @@ TEST_CASE("pieces end where accesses do, and are no larger than a part of the bu
   Trace unused = slabs();
   unused.tensors.push_back({"unused", Bytes{9000}, TensorKind::persistent, 0});
   CHECK(planning::possible_pieces(unused, machine(2400)).size() == 1);
+}
+
+TEST_CASE("operations that are not in pieces need no more than the one piece that they access") {
+  Trace trace;
+  trace.name = "parts";
+  trace.tensors = {{"field", Bytes{1000}, TensorKind::persistent, 0}, {"other", Bytes{600}, TensorKind::persistent, 0}};
+  for (const std::uint32_t tensor : {0U, 1U}) {
+    TraceOperation operation;
+    operation.name = "change " + std::to_string(tensor);
+    operation.duration = nanoseconds{1000};
+    operation.updates = {id(tensor)};
+    trace.operations.push_back(std::move(operation));
+  }
+  trace.ranges = {{op(0), id(0), Bytes{0}, Bytes{400}}};
+  const Result<PlanWithWays> all_fits = plan_with_ways(trace, machine(1000));
+  REQUIRE(all_fits);
+  CHECK(all_fits->plan.predicted.iteration == nanoseconds{2000});
+  CHECK(all_fits->plan.predicted.lower_bound == nanoseconds{2000});
+  CHECK(all_fits->ways.pieces.size() == 1);
+  CHECK(plan_with_ways(trace, machine(600)));
+  CHECK(!plan_with_ways(trace, machine(599)));
+  // An operation that needs all of it in one place leaves it whole. The bound is for any division.
+  TraceOperation whole = trace.operations[0];
+  trace.operations.push_back(whole);
+  const Result<PlanWithWays> undivided = plan_with_ways(trace, machine(1000));
+  REQUIRE(undivided);
+  CHECK(undivided->ways.pieces.empty());
+  CHECK(undivided->plan.predicted.lower_bound >= nanoseconds{3000});
+  const Result<nanoseconds> any = planning::ways_bound(trace, machine(1000));
+  REQUIRE(any);
+  CHECK(undivided->plan.predicted.lower_bound == std::min(*any, undivided->plan.predicted.iteration));
 }
 
 TEST_CASE("each piece is a tensor, and each access is one to the pieces that it concerns") {
@@ -112,7 +150,8 @@ TEST_CASE("divisions that are not possible are refused, with a reason") {
   CHECK(refuses(slabs(), {good[0], good[0]}));
   Trace whole = slabs();
   whole.operations[3].in_pieces = false;
-  CHECK(refuses(whole, good));
+  CHECK_FALSE(refuses(whole, good));                  // one piece
+  CHECK(refuses(whole, {{id(0), edges(50, 1000)}}));  // two
   Trace coded = slabs();
   coded.forms = {{id(0), "half", Bytes{500}, Bytes{500}, nanoseconds{1}, nanoseconds{1}}};
   CHECK(refuses(coded, good));

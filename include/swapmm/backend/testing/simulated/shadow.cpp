@@ -45,7 +45,7 @@ void Shadow::reset(std::uint64_t begin, std::uint64_t end) {
 }
 
 void Shadow::prepare(std::uint64_t begin, std::uint64_t end) {
-  segments_.reserve(segments_.size() + 2);
+  if (segments_.capacity() < segments_.size() + 2) segments_.reserve(2 * segments_.size() + 2);
   split(begin);
   split(end);
 }

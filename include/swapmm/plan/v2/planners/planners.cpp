@@ -153,6 +153,15 @@ Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const M
   return plan;
 }
 
+/// Stores behind others take more copies, so they come second.
+Result<Plan> spread_near_or_far(std::string_view planner, const Trace& trace, const Machine& machine,
+                                const PlanningOptions& options) {
+  Result<Plan> plan = planning::spread(planner, trace, machine, options);
+  if (plan) return plan;
+  Result<Plan> far = planning::spread_far(planner, trace, machine, options);
+  return far ? std::move(far) : std::move(plan);
+}
+
 /// The fastest of what all planners find that take such a machine. `bound` is asked for when it is needed: it may take
 /// as long as a first good plan.
 Result<Plan> plan_best(const Trace& trace, const Machine& machine, const PlanningOptions& options,
@@ -162,6 +171,7 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
     if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
   };
   if (best && best->predicted.iteration == best->predicted.compute) return best;
+  offer(plan_on_demand(planning::Victim::least_recently_used, trace, machine));
   const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
   Result<Plan> found = planning::search_stores(trace, machine, options, bound);
   if (!found) {
@@ -171,7 +181,10 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
   // What searches takes all the time that it is given.
-  if (!is_optimal() && (!is_found || !options.go_on)) offer(planning::spread("best", trace, machine, options));
+  if (is_found && options.go_on) return best;
+  for (const std::string_view planner : {"best", "excess"}) {
+    if (!is_optimal()) offer(spread_near_or_far(planner, trace, machine, options));
+  }
   return best;
 }
 
@@ -181,10 +194,8 @@ Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const M
   if (planner == "on-demand") return plan_on_demand(planning::Victim::least_recently_used, trace, machine);
   if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
   if (planner == "best") return plan_best(trace, machine, options, bound);
-  Result<Plan> plan = planning::spread(planner, trace, machine, options);
+  Result<Plan> plan = spread_near_or_far(planner, trace, machine, options);
   if (plan) return plan;
-  // Stores behind others take more copies, so they come second.
-  if (Result<Plan> far = planning::spread_far(planner, trace, machine, options)) return far;
   const std::string reason = planning::changes_input_that_host_reads(trace)
                                  ? "the host reads an input that operations change after it has given the next value"
                                  : plan.problem().message;
