@@ -3,12 +3,18 @@
 
 import os
 import signal
+import threading
+import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
 import swapmm
 import swapmm.torch
+
+
+FUNCTIONS = signal.signal, signal.getsignal
 
 
 class TooLate(Exception):
@@ -124,10 +130,88 @@ class InterruptsTest(unittest.TestCase):
         self.assertIs(signal.signal(signal.SIGINT, signal.SIG_IGN), signal.default_int_handler)
         signal.raise_signal(signal.SIGINT)
         self.assertIs(signal.signal(signal.SIGINT, signal.default_int_handler), signal.SIG_IGN)
-        functions = signal.signal, signal.getsignal
+        self.assertNotEqual((signal.signal, signal.getsignal), FUNCTIONS)
         swapmm.torch.off()
         self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
-        self.assertNotEqual((signal.signal, signal.getsignal), functions)
+        self.assertEqual((signal.signal, signal.getsignal), FUNCTIONS)
+
+    def test_while_the_budget_ends(self):
+        with self.assertRaises(KeyboardInterrupt):
+            library, calls = self.adapter._library, []
+
+            class Calls:
+                def __getattr__(self, other):
+                    return getattr(library, other)
+
+                def tensor_download(self, *args):
+                    calls.append(None)
+                    if len(calls) == 3:
+                        signal.raise_signal(signal.SIGINT)
+                    return library.tensor_download(*args)
+
+            self.adapter._library = Calls()
+            swapmm.torch.off()
+        for ours, theirs in zip(self.tensors, self.plain):
+            self.assertTrue(torch.equal(ours, theirs))
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.default_int_handler)
+
+    def test_several_signals_at_once(self):
+        seen = []
+        before = signal.signal(signal.SIGALRM, lambda *_: seen.append("alarm"))
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                with self.adapter.lock:
+                    signal.raise_signal(signal.SIGINT)
+                    signal.raise_signal(signal.SIGALRM)
+                    self.assertEqual(seen, [])
+            self.assertEqual(seen, ["alarm"])
+        finally:
+            signal.signal(signal.SIGALRM, before)
+
+    def test_while_the_process_forks(self):
+        original = self.adapter.before_fork
+
+        def before_fork():
+            original()
+            signal.raise_signal(signal.SIGINT)
+
+        self.adapter.before_fork = before_fork
+        with self.assertRaises(KeyboardInterrupt):
+            child = os.fork()
+            if child == 0:
+                os._exit(0)
+            os.waitpid(child, 0)
+            for _ in range(1000):
+                time.sleep(0.01)
+        self.assertTrue(torch.equal(self.tensors[0] + 1, self.plain[0] + 1))
+
+    def test_operators_that_wait_for_a_pool(self):
+        swapmm.torch.off()
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(int).result()
+            swapmm.torch.budget("1500KiB", "cpu")
+
+            @torch.library.custom_op("swapmm_test::pooled", mutates_args=())
+            def pooled(tensor: torch.Tensor) -> torch.Tensor:
+                return pool.submit(lambda: tensor + 1).result(timeout=60)
+
+            self.assertTrue(torch.equal(pooled(self.plain[0]), self.tensors[0] + 1))
+
+    def test_the_thread_that_ends_the_budget(self):
+        errors = []
+
+        def end():
+            try:
+                swapmm.torch.off()
+            except swapmm.UsageError as error:
+                errors.append(str(error))
+
+        thread = threading.Thread(target=end)
+        thread.start()
+        thread.join()
+        self.assertIn("in the thread that has called budget()", errors[0])
+        swapmm.torch.off()
+        swapmm.torch.budget("1500KiB", "cpu")
 
     def test_an_operator_that_does_not_end(self):
         @torch.library.custom_op("swapmm_test::waits", mutates_args=())

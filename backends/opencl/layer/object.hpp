@@ -23,7 +23,8 @@ class Object {
   /// The program's references, as the API's queries tell them.
   [[nodiscard]] cl_uint references() const { return references_.load(std::memory_order_relaxed); }
   /// Adds a reference of the program. Where it has none any more, it may have got the handle from an object that goes
-  /// on: a part of memory tells what it is a part of, and an event its queue. False if there is none.
+  /// on: a part of memory tells what it is a part of, and an event its queue. False for memory without parts,
+  /// and for events and kernels: nothing tells of those.
   [[nodiscard]] bool retain();
   /// Takes a reference of the program away. False if it had none. With the last one the object may be gone when this
   /// returns.

@@ -115,7 +115,7 @@ cl_int CL_API_CALL argument_info(cl_kernel handle, cl_uint index, cl_kernel_arg_
   (void)down.clGetKernelInfo(kernel->native(), CL_KERNEL_PROGRAM, sizeof program, &program, nullptr);
   if (tells_argument_info(program)) return down.clGetKernelArgInfo(kernel->native(), index, what, size, into, needed);
   // The driver tells what is wrong with the question, and what the program must not see stays here.
-  std::array<std::byte, 4096> unseen;
+  alignas(std::max_align_t) std::array<std::byte, 4096> unseen;
   const cl_int status = down.clGetKernelArgInfo(kernel->native(), index, what, unseen.size(), unseen.data(), nullptr);
   return status == CL_SUCCESS ? CL_KERNEL_ARG_INFO_NOT_AVAILABLE : status;
 }

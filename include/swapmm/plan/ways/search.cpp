@@ -56,7 +56,9 @@ class WaysSearch {
       if (run.iteration.count() > 0 && (fastest_time_.count() == 0 || run.iteration < fastest_time_)) {
         fastest_time_ = run.iteration;
       }
-      return limits.go_on({fastest_time_, compute, run.part});
+      // The bound must not begin when no time is left.
+      const bool is_early = fastest_ != nullptr && !bound_;
+      return limits.go_on({fastest_time_, compute, is_early ? std::min(run.part, part_before_bound) : run.part});
     };
   }
 
@@ -91,7 +93,7 @@ class WaysSearch {
     return candidates_.size() - 1;
   }
 
-  /// The bound takes up to a second, and must not begin when no time is left.
+  /// The bound takes up to a second.
   static constexpr double part_before_bound = 0.7;
 
   struct Tried {
@@ -236,6 +238,7 @@ class WaysSearch {
     for (int round = 0; !runs_.empty(); ++round) {
       bool runs_on = false;
       for (const auto& turn : runs_) {
+        if (fastest_ != nullptr && !bound_ && !go_on(part_before_bound)) bound_ = bound();
         // Some plan is there even if there is no time.
         if (fastest_ != nullptr && !go_on()) return;
         if (is_behind(*turn)) continue;
@@ -248,7 +251,6 @@ class WaysSearch {
         turn->run->run(1);
         runs_on = true;
         if (fastest_ == nullptr || turn->run->reached() < fastest_->run->reached()) fastest_ = turn.get();
-        if (!bound_ && !go_on(part_before_bound)) bound_ = bound();
       }
       if (!runs_on) return;
     }

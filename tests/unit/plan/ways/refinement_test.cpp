@@ -179,7 +179,7 @@ TEST_CASE("the bound comes when a part of the time has passed, and the search go
   };
   const auto made = plan_with_ways(trace, machine(), limits);
   REQUIRE(made);
-  CHECK(in_part == 1);
+  CHECK(in_part > 0);
   CHECK(after_it > 0);
   CHECK(made->plan.predicted.lower_bound == unlimited->plan.predicted.lower_bound);
   CHECK(made->plan.predicted.lower_bound > compute_of(trace));

@@ -84,6 +84,7 @@ TEST_CASE("a tensor that is made for each iteration, and prepared before it, kee
           expected += 2 + i + 2;
         }
         CHECK(holds(sum, expected));
+        CHECK(manager.report().iterations_followed == 0);
         for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
       }
     }

@@ -15,6 +15,8 @@ docs/pytorch.md is the manual. record() needs PyTorch 1.13 or newer, budget() 2.
 from __future__ import annotations
 
 import re as _re
+import threading as _threading
+import weakref as _weakref
 from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import torch as _torch
@@ -49,43 +51,71 @@ class _Session:
         from .regions import Graphs
 
         self.adapter = adapter
+        self.thread = _threading.get_ident()
         self.mode = Dispatch(adapter)
         adapter.where = running_module
-        looks = Looks(adapter)
-        self.parts: List[Any] = []
-        try:
-            for part in (Interrupts(adapter), looks, Threads(self.mode), Graphs(adapter, looks, self.mode)):
-                self.parts.append(part)
-                part.install()
-        except BaseException:
-            self._remove_parts()
-            adapter.close()
-            raise
-        self.hooks = [register_optimizer_step_pre_hook(lambda optimizer, *_: self._steps(optimizer)),
-                      register_optimizer_step_post_hook(lambda optimizer, *_: self._stepped(optimizer))]
+        # Optimizers, after whose steps those of others have come at once.
+        self._before_others: _weakref.WeakSet[Any] = _weakref.WeakSet()
+        self._passed: _weakref.WeakSet[Any] = _weakref.WeakSet()  # of these, those whose steps were no end, since the last one
+        self._last: Any = None  # the optimizer that has made the last step
+        self._operations = 0  # then
+        self._just_before: Any = None  # while an optimizer makes its step: the one whose step has come just before
         self._backward = -1  # the last backward() in which an optimizer made a step
-        self.mode.enter_below()
+        looks = Looks(adapter)
+        self.interrupts = Interrupts(adapter)
+        self.parts: List[Any] = []
+        self.hooks: List[Any] = []
+        try:
+            with adapter.lock:
+                self.interrupts.install()
+                for part in (looks, Threads(self.mode), Graphs(adapter, looks, self.mode)):
+                    self.parts.append(part)
+                    part.install()
+                self.hooks += [register_optimizer_step_pre_hook(lambda optimizer, *_: self._steps(optimizer)),
+                               register_optimizer_step_post_hook(lambda optimizer, *_: self._stepped(optimizer))]
+                self.mode.enter_below()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
-        self.mode.leave()
-        for hook in self.hooks:
-            hook.remove()
-        self._remove_parts()
-        self.adapter.close()
+        """Signals wait until all values are in their storages."""
+        try:
+            with self.adapter.lock:
+                self.mode.leave()
+                for hook in self.hooks:
+                    hook.remove()
+                self._remove_parts()
+                self.adapter.close()
+        finally:
+            self.interrupts.remove()
 
     def _steps(self, optimizer: Any) -> None:
-        if _torch._C._current_graph_task_id() == -1:
-            self.adapter.step_begins(id(optimizer))
+        last = self._last() if self._last is not None else None
+        at_once = last is not optimizer and self.adapter.operations == self._operations
+        self._just_before = last if at_once else None
 
     def _stepped(self, optimizer: Any) -> None:
-        """An optimizer's step ends the iteration, and steps one after another end it together. So do those within backward(),
-        of optimizers that have a parameter each, when backward() has run."""
+        """An optimizer's step ends the iteration. Where several make steps one after another, the last one ends it, as soon as
+        they have done so once. Steps within backward(), of optimizers that have a parameter each, end it together, when
+        backward() has run."""
         backward = _torch._C._current_graph_task_id()
-        if backward == -1:
-            self.adapter.step_ended(id(optimizer))
-        elif backward != self._backward:
-            self._backward = backward
-            _torch.autograd.Variable._execution_engine.queue_callback(self.adapter.end_iteration)
+        if backward != -1:
+            if backward != self._backward:
+                self._backward = backward
+                _torch.autograd.Variable._execution_engine.queue_callback(self.adapter.end_iteration)
+            return
+        if self._just_before is not None:
+            self._before_others.add(self._just_before)
+            self._just_before = None
+        self._last, self._operations = _weakref.ref(optimizer), self.adapter.operations
+        if optimizer in self._passed:  # the others have made no step since
+            self._before_others.discard(optimizer)
+        if optimizer in self._before_others:
+            self._passed.add(optimizer)
+        else:
+            self._passed.clear()
+            self.adapter.end_iteration()
 
     def _remove_parts(self) -> None:
         for part in reversed(self.parts):
@@ -133,6 +163,8 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
 def off() -> None:
     """Ends the budget. All values are in their storages then."""
     global _session
+    if _session is not None and _session.thread != _threading.get_ident():
+        raise _errors.UsageError("swapmm.torch.off() must be called in the thread that has called budget()")
     session, _session = _session, None
     if session is not None:
         session.close()

@@ -7,7 +7,7 @@ import collections
 import contextlib
 import ctypes
 import weakref
-from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Deque, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
@@ -48,8 +48,6 @@ class Adapter:
         self.open = True
         self.in_child = False  # of a fork
         self.in_iteration = False
-        self._ends = False  # with the next operator: optimizers have made their steps
-        self._stepped: Set[int] = set()  # these, since another operator has run
         self.iterations = 0
         self.operations = 0
         self.unforeseen = 0  # operators whose results had other sizes than expected
@@ -148,7 +146,6 @@ class Adapter:
     def numbers(self) -> _native.Numbers:
         """The manager's numbers."""
         with self.lock:
-            self._settle_step()
             self._finish()
             numbers = _native.Numbers(struct_size=ctypes.sizeof(_native.Numbers))
             self._check(self._library.manager_numbers(self._manager, ctypes.byref(numbers)))
@@ -165,7 +162,6 @@ class Adapter:
     # ---- iterations
 
     def _need_iteration(self) -> None:
-        self._settle_step()
         if not self.in_iteration:
             self._check(self._library.iteration_begin(self._manager, b"step"))
             self.in_iteration = True
@@ -180,8 +176,6 @@ class Adapter:
     def end_iteration(self) -> None:
         """What follows belongs to the next iteration."""
         with self.lock:
-            self._ends = False
-            self._stepped.clear()
             if self.in_child or not self.open:
                 return
             self.sweep()
@@ -192,29 +186,8 @@ class Adapter:
             self.kept.end_of_step()
             self._settle_reserve()
 
-    def step_begins(self, optimizer: int) -> None:
-        """An optimizer makes a step. Those that follow one another with no operator between belong to one iteration."""
-        with self.lock:
-            if self._ends and optimizer not in self._stepped:
-                self._ends = False
-            elif self._ends:
-                self.end_iteration()
-            else:
-                self._stepped.clear()
-
-    def step_ended(self, optimizer: int) -> None:
-        """It has made it: the next operator belongs to the next iteration."""
-        with self.lock:
-            self._stepped.add(optimizer)
-            self._ends = True
-
-    def _settle_step(self) -> None:
-        if self._ends:
-            self.end_iteration()
-
     def _between_iterations(self, change: Any) -> None:
         """Changes something that may not change within an iteration: a running one is cut in two."""
-        self._settle_step()
         self._finish()
         cut = self.in_iteration
         if cut:
@@ -883,6 +856,7 @@ class Adapter:
 
     def after_fork(self) -> None:
         self.lock.release()
+        self.lock.send_again()
 
     def after_fork_in_child(self) -> None:
         """The child has the parent's values, those on the host included, and no budget."""

@@ -4,8 +4,11 @@ two steps of the main thread; an error that it raises would leave the manager in
 
 from __future__ import annotations
 
+import _thread
+import os
 import signal
 import threading
+import weakref
 from typing import Any, Callable, List, Optional, Tuple
 
 # The class of threading.RLock(), with the functions of C.
@@ -21,15 +24,26 @@ class Lock(_RLock):
         self.waiting: List[Tuple[Callable[..., Any], int, Any]] = []  # handlers, with their signals and frames
 
     def __exit__(self, *_error: Any) -> None:
-        self.release()
-        if self.waiting and not self._is_owned() and threading.current_thread() is threading.main_thread():
-            self.handle()
+        try:
+            self.release()
+        finally:
+            if self.waiting and not self._is_owned() and threading.current_thread() is threading.main_thread():
+                self.handle()
 
     def handle(self) -> None:
-        """Calls the handlers of the signals that have come."""
-        while self.waiting:
-            handler, number, frame = self.waiting.pop(0)
+        """Calls the handlers of the signals that have come, the later ones also if one raises an error."""
+        handler, number, frame = self.waiting.pop(0)
+        try:
             handler(number, frame)
+        finally:
+            if self.waiting:
+                self.handle()
+
+    def send_again(self) -> None:
+        """The same where Python would drop an error: the signals come again, a little later."""
+        waiting, self.waiting = self.waiting, []
+        for _, number, _ in waiting:
+            _thread.start_new_thread(os.kill, (os.getpid(), number))
 
 
 class Interrupts:
@@ -41,7 +55,7 @@ class Interrupts:
 
     def install(self) -> None:
         signal.signal, signal.getsignal = self._signal, self._getsignal
-        self._replace_handlers(lambda handler: self._later(handler) if _is_of_python(handler) else None)
+        self._replace_handlers(lambda handler: self._later(_given(handler)) if _is_of_python(handler) else None)
 
     def remove(self) -> None:
         self._replace_handlers(lambda handler: getattr(handler, "swapmm_handler", None))
@@ -57,12 +71,13 @@ class Interrupts:
                 self._set(number, handler)
 
     def _later(self, handler: Callable[..., Any]) -> Callable[..., Any]:
-        adapter = self.adapter
+        weak = weakref.ref(self.adapter)
 
         def handle(number: int, frame: Any) -> Any:
-            lock = adapter.lock
-            if not lock._is_owned():
+            adapter = weak()
+            if adapter is None or not adapter.lock._is_owned():
                 return handler(number, frame)
+            lock = adapter.lock
             # What an operator does in Python may never end; it can be told to.
             if adapter.in_operator and any(waiting[1] == number for waiting in lock.waiting):
                 lock.waiting = [waiting for waiting in lock.waiting if waiting[1] != number]
@@ -72,15 +87,15 @@ class Interrupts:
         handle.swapmm_handler = handler  # type: ignore[attr-defined]
         return handle
 
-    def _signal(self, number: int, handler: Any) -> Any:
-        return _given(self._set(number, self._later(handler) if _is_of_python(handler) else handler))
+    def _signal(self, signalnum: int, handler: Any) -> Any:
+        return _given(self._set(signalnum, self._later(_given(handler)) if _is_of_python(handler) else handler))
 
-    def _getsignal(self, number: int) -> Any:
-        return _given(self._get(number))
+    def _getsignal(self, signalnum: int) -> Any:
+        return _given(self._get(signalnum))
 
 
 def _is_of_python(handler: Any) -> bool:
-    return callable(handler) and not isinstance(handler, signal.Handlers) and not hasattr(handler, "swapmm_handler")
+    return callable(handler) and not isinstance(handler, signal.Handlers)
 
 
 def _given(handler: Optional[Any]) -> Any:

@@ -46,7 +46,7 @@ class Dispatch(TorchDispatchMode):
         self.adapter = adapter
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _mode_at(_FAKE) is not None or not self.adapter.open:  # nothing has bytes; or a thread has it that has not ended
+        if _mode_at(_FAKE) is not None or not self.adapter.open:  # nothing has bytes; or the budget has ended, and another thread still has the mode
             return function(*args, **(kwargs or {}))
         if has_own_dispatch(types):
             # A mode of PyTorch's that stands for the class comes after this one, and the class does nothing then.
@@ -225,8 +225,11 @@ class Looks:
                 return original(value, *args, **kwargs) if storage is None else _identity(value, storage)
             inside.now = True
             try:
+                storage = storage_in(value)
+                if storage is None and name != "copy_":  # it is not the adapter's, and may take as long as it likes
+                    inside.now = name != "__deepcopy__" or kind is not _Tensor
+                    return original(value, *args, **kwargs)
                 with self.adapter.lock:  # no other thread takes the bytes away meanwhile
-                    storage = storage_in(value)
                     if self.adapter.in_operator:
                         if storage is not None:
                             require_bytes(storage, f"{name}()")
@@ -527,7 +530,9 @@ class Threads:
         self.mode = mode
         self._original: Any = None
         self._start: Any = None
+        self._make: Any = None
         self._run: Any = None
+        self._ours: Tuple[Any, ...] = ()
         weak = weakref.ref(mode.adapter)
 
         # Python keeps such functions for ever.
@@ -561,17 +566,35 @@ class Threads:
                 with mode:
                     return function(*args, **kwargs)
 
-            return start(with_mode, *arguments) if callable(function) else start(function, *arguments)
+            alone = self._in_operator() or not callable(function)
+            return start(function if alone else with_mode, *arguments)
+
+        def made(item: Any, *args: Any, **kwargs: Any) -> None:
+            make(item, *args, **kwargs)
+            item.swapmm_alone = self._in_operator()
 
         # Threads of a pool may be older than the budget.
         def run_with_mode(item: Any, *args: Any) -> None:
-            if mode in torch.utils._python_dispatch._get_current_dispatch_mode_stack():
+            alone = getattr(item, "swapmm_alone", True)
+            if alone or mode in torch.utils._python_dispatch._get_current_dispatch_mode_stack():
                 return run(item, *args)
             with mode:
                 run(item, *args)
 
-        _thread.start_new_thread, _WorkItem.run = start_with_mode, run_with_mode  # type: ignore[assignment,method-assign]
+        make = self._make = _WorkItem.__init__
+        self._ours = (start_with_mode, made, run_with_mode)
+        _thread.start_new_thread, _WorkItem.__init__, _WorkItem.run = self._ours  # type: ignore[assignment,method-assign,misc]
+
+    def _in_operator(self) -> bool:
+        """Whether an operator that is written in Python runs in this thread. It has the lock, and may wait for what it starts:
+        that belongs to the operator."""
+        adapter = self.mode.adapter
+        return adapter.in_operator and adapter.lock._is_owned()
 
     def remove(self) -> None:
         threading.Thread._bootstrap_inner = self._original  # type: ignore[attr-defined]
-        _thread.start_new_thread, _WorkItem.run = self._start, self._run  # type: ignore[method-assign]
+        for where, name, ours, original in ((_thread, "start_new_thread", self._ours[0], self._start),
+                                            (_WorkItem, "__init__", self._ours[1], self._make),
+                                            (_WorkItem, "run", self._ours[2], self._run)):
+            if getattr(where, name) is ours:  # nobody has replaced it since
+                setattr(where, name, original)

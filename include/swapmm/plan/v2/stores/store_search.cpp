@@ -220,7 +220,8 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   PlanningOptions staged = options;
   if (options.go_on) {
     staged.go_on = [&](PlanningProgress progress) {
-      if (!knows_bound && static_cast<double>(progress.iteration.count()) < good) progress.part = 0.6;
+      const auto reached = static_cast<double>(progress.iteration.count());
+      if (!knows_bound && reached > 0 && reached < good) progress.part = 0.6;
       return options.go_on(progress);
     };
   }
