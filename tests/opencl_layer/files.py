@@ -17,7 +17,7 @@ import tempfile
 
 UNUSED = "the file was not used as it should be"
 # How many values are on their way at a time, and so in host memory, depends on how fast the device is meanwhile.
-TRIES = 6
+TRIES = 20
 # For what is on its way to and from the file, and for what commands have on their way.
 HOST = (160 << 10) + (512 << 10)
 
