@@ -121,5 +121,20 @@ TEST_CASE("homes leave room for what passes the host, or do without if everythin
   }
 }
 
+TEST_CASE("a memory without a way back is nobody's home while others have room") {
+  const Trace trace = test::weights_in_turn(10, 100, 50);
+  Machine machine = disk_behind_host(600, 10'000);
+  machine.memories.push_back({"archive", std::nullopt, Bytes{1}, std::nullopt});
+  machine.links.push_back(
+      {"gpu-archive", MemoryId{0}, MemoryId{3}, 10'000'000'000, std::chrono::nanoseconds{0}, std::nullopt, {}});
+  for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+    const auto plan = on_demand(trace, machine, victim);
+    REQUIRE(plan);
+    CHECK(validate(trace, *plan).empty());
+    CHECK(std::ranges::count(plan->initial, MemoryId{3}, &Place::memory) == 0);
+    CHECK(std::ranges::count(plan->initial, MemoryId{2}, &Place::memory) == 6);
+  }
+}
+
 }  // namespace
 }  // namespace swapmm::v2::planning::baseline_parts_test

@@ -83,7 +83,7 @@ class OnDemand {
   [[nodiscard]] Bytes size(TensorId tensor) const { return trace_.tensors[index(tensor)].bytes; }
   [[nodiscard]] bool is_home(TensorId tensor, MemoryId memory) const { return homes_[index(tensor)] == memory; }
 
-  /// Memories that run no operation of the trace, nearest to `memory` first.
+  /// Memories that run no operation of the trace, nearest to `memory` first, and those without a way back last.
   [[nodiscard]] std::vector<MemoryId> stores_near(MemoryId memory) const {
     std::vector<MemoryId> stores;
     for (std::size_t m = 0; m < machine_.memories.size(); ++m) {
@@ -91,7 +91,9 @@ class OnDemand {
       const bool stores_only = !engines_.computes(store) || store == machine_.host;
       if (stores_only && store != memory && paths_.reach(memory, store)) stores.push_back(store);
     }
-    std::ranges::stable_sort(stores, {}, [&](MemoryId store) { return paths_.seconds(memory, store); });
+    std::ranges::stable_sort(stores, {}, [&](MemoryId store) {
+      return std::pair(!paths_.reach(store, memory), paths_.seconds(memory, store));
+    });
     return stores;
   }
 
@@ -164,7 +166,8 @@ class OnDemand {
     const MemoryId memory = first ? engines_.memory(*first) : engines_.memory(OperationId{0});
     std::vector<MemoryId> stores = stores_near(memory);
     if (!engines_.computes(memory)) stores.insert(stores.begin(), memory);
-    std::ranges::stable_sort(stores, {}, [&](MemoryId store) { return store == machine_.host ? 0 : 1; });
+    std::ranges::stable_sort(
+        stores, {}, [&](MemoryId store) { return std::pair(!paths_.reach(store, memory), store != machine_.host); });
     if (memory == machine_.host) stores.insert(stores.begin(), memory);
     return stores;
   }
