@@ -115,6 +115,8 @@ class Memory : public Object {
   [[nodiscard]] Memory& root() { return is_buffer() && parent_ ? *parent_ : *this; }
   [[nodiscard]] Memory* parent() const { return parent_.get(); }
   [[nodiscard]] std::size_t origin() const { return origin_; }
+  /// The number of objects that are made of it, and exist.
+  [[nodiscard]] std::uint32_t parts() const { return parts_.load(std::memory_order_acquire); }
 
   // ---- the program's use
 
@@ -156,8 +158,6 @@ class Memory : public Object {
   [[nodiscard]] std::shared_ptr<MapArea> map_area() const { return area_; }
   std::vector<Mapping> mappings;  ///< of this object
   ComingUses coming;              ///< of a root: commands that are held back
-  /// The objects that are made of it, and exist.
-  [[nodiscard]] std::uint32_t parts() const { return parts_.load(std::memory_order_acquire); }
   /// True if the program can never name the bytes of this root again: only commands that have them still use them.
   [[nodiscard]] bool unreachable() const { return references() == 0 && parts() == 0; }
   /// Called when a mapping has ended: the area goes with the last one, once the commands that use it have ended.

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <utility>
 #include <vector>
 
+#include "../facts/device.hpp"
 #include "../memory.hpp"
 #include "../queue.hpp"
 #include "checks.hpp"
@@ -21,11 +19,7 @@ namespace {
 bool takes_no_bytes(const Queue& queue) {
   cl_device_id device = nullptr;
   (void)down.clGetCommandQueueInfo(queue.native(), CL_QUEUE_DEVICE, sizeof device, &device, nullptr);
-  std::array<char, 256> version{};
-  (void)down.clGetDeviceInfo(device, CL_DEVICE_VERSION, version.size() - 1, version.data(), nullptr);
-  int major = 0;
-  int minor = 0;
-  return std::sscanf(version.data(), "OpenCL %d.%d", &major, &minor) == 2 && std::pair(major, minor) >= std::pair(2, 1);
+  return facts::device_facts(device).version >= "210";
 }
 
 cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
@@ -35,13 +29,13 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
     return down.clEnqueueReadBuffer(handle, buffer, blocking, offset, size, to, count, waits, event);
   }
   Memory* memory = nullptr;
-  const bool is_empty = size == 0 && takes_no_bytes(*queue);
-  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS)
+  const bool may_be_empty = size == 0 && takes_no_bytes(*queue);
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, may_be_empty); wrong != CL_SUCCESS)
     return wrong;
   if (to == nullptr) return CL_INVALID_VALUE;
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER, count, waits, event, blocking != CL_FALSE};
-  if (is_empty) return enqueue(*queue, place, mark, no_buffers);
+  if (size == 0) return enqueue(*queue, place, mark, no_buffers);
   const Command command{"read", size, true};
   return enqueue(
       *queue, place,
@@ -74,13 +68,13 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
     return down.clEnqueueWriteBuffer(handle, buffer, blocking, offset, size, from, count, waits, event);
   }
   Memory* memory = nullptr;
-  const bool is_empty = size == 0 && takes_no_bytes(*queue);
-  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS)
+  const bool may_be_empty = size == 0 && takes_no_bytes(*queue);
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, may_be_empty); wrong != CL_SUCCESS)
     return wrong;
   if (from == nullptr) return CL_INVALID_VALUE;
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
-  if (is_empty) return enqueue(*queue, place, mark, no_buffers);
+  if (size == 0) return enqueue(*queue, place, mark, no_buffers);
   const Command command{"write", size};
   const auto write = [=, use = Use(memory)](Context& context, cl_event* native, const void* bytes) {
     return on_range(
@@ -119,14 +113,12 @@ cl_int CL_API_CALL fill_buffer(cl_command_queue handle, cl_mem buffer, const voi
     return down.clEnqueueFillBuffer(handle, buffer, pattern, pattern_size, offset, size, count, waits, event);
   }
   Memory* memory = nullptr;
-  const bool is_empty = size == 0;
-  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, is_empty); wrong != CL_SUCCESS)
-    return wrong;
+  if (const cl_int wrong = check_buffer(*queue, buffer, offset, size, memory, true); wrong != CL_SUCCESS) return wrong;
   const bool known = pattern_size != 0 && pattern_size <= 128 && (pattern_size & (pattern_size - 1)) == 0;
   if (pattern == nullptr || !known || offset % pattern_size != 0 || size % pattern_size != 0) return CL_INVALID_VALUE;
   const auto* const first = static_cast<const std::byte*>(pattern);
   const Place place{CL_COMMAND_FILL_BUFFER, count, waits, event};
-  if (is_empty) return enqueue(*queue, place, mark, no_buffers);
+  if (size == 0) return enqueue(*queue, place, mark, no_buffers);
   const Command command{"fill", mixed(size, pattern_size)};
   return enqueue(
       *queue, place,

@@ -43,13 +43,13 @@ bool driver_has_options() {
 
 DeviceFacts read(cl_device_id device) {
   DeviceFacts facts;
-  const std::string version = version_of(text_of(device, CL_DEVICE_VERSION));
+  facts.version = version_of(text_of(device, CL_DEVICE_VERSION));
   const auto bits = value_of<cl_uint>(device, CL_DEVICE_ADDRESS_BITS);
-  facts.usable = !version.empty() && value_of<cl_bool>(device, CL_DEVICE_ENDIAN_LITTLE) == CL_TRUE &&
+  facts.usable = !facts.version.empty() && value_of<cl_bool>(device, CL_DEVICE_ENDIAN_LITTLE) == CL_TRUE &&
                  (bits == 32 || bits == 64) && !driver_has_options();
   add_field(facts.fields, "address_bits", std::to_string(bits));
-  add_field(facts.fields, "version", version);
-  add_field(facts.fields, "c_version", version < "120" ? "CL1.1" : "CL1.2");
+  add_field(facts.fields, "version", facts.version);
+  add_field(facts.fields, "c_version", facts.version < "120" ? "CL1.1" : "CL1.2");
   add_field(facts.fields, "extensions", text_of(device, CL_DEVICE_EXTENSIONS));
   add_field(facts.fields, "images", value_of<cl_bool>(device, CL_DEVICE_IMAGE_SUPPORT) == CL_TRUE ? "1" : "0");
   for (const auto each : {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION}) {

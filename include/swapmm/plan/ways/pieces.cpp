@@ -212,11 +212,11 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   const std::uint64_t alignment = machine.alignment.value;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
+    if (!accessed[t] || is_encoded_whole(trace, id)) continue;
     const auto breaks = [&](Bytes at) {
       return std::ranges::any_of(
           unbroken[t], [&](const ByteRange& range) { return at.value > range.first && at.value < range.end; });
     };
-    if (!accessed[t] || is_encoded_whole(trace, id)) continue;
     std::ranges::sort(edges[t]);
     edges[t].erase(std::unique(edges[t].begin(), edges[t].end()), edges[t].end());
     const std::uint64_t bytes = trace.tensors[t].bytes.value;

@@ -82,7 +82,7 @@ class WaysSearch {
  private:
   /// Whether it ends when it is told to, and not before.
   [[nodiscard]] bool is_by_clock() const { return limits_.go_on && !options_.best.rounds_with_clock; }
-  [[nodiscard]] bool go_on(double part = 1) const { return !limits_.go_on || limits_.go_on({.part = part}); }
+  [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on({}); }
 
   /// Rates the ways quickly, unless they were looked at before. Returns their position in candidates_.
   std::size_t look_at(WaysBack ways) {
@@ -238,7 +238,7 @@ class WaysSearch {
     for (int round = 0; !runs_.empty(); ++round) {
       bool runs_on = false;
       for (const auto& turn : runs_) {
-        if (fastest_ != nullptr && !bound_ && !go_on(part_before_bound)) bound_ = bound();
+        if (fastest_ != nullptr && !bound_ && !go_on()) bound_ = bound();
         // Some plan is there even if there is no time.
         if (fastest_ != nullptr && !go_on()) return;
         if (is_behind(*turn)) continue;
