@@ -180,7 +180,22 @@ class OperatorsTest(unittest.TestCase):
             swapmm.torch.off()
 
 
-class StepsOfManyTest(unittest.TestCase):
+class StepsTest(unittest.TestCase):
+    def same_within(self, size, program, steps):
+        """The report of a program within a budget, whose losses and parameters are those without one."""
+        losses, parameters = program(steps)
+        swapmm.torch.budget(size, "cpu")
+        try:
+            ours, values = program(steps)
+            report = swapmm.torch.report()
+        finally:
+            swapmm.torch.off()
+        self.assertEqual(ours, losses)
+        self.assertTrue(all(torch.equal(a, b) for a, b in zip(values, parameters)))
+        return report
+
+
+class StepsOfManyTest(StepsTest):
     """An optimizer for each layer."""
 
     @staticmethod
@@ -200,15 +215,7 @@ class StepsOfManyTest(unittest.TestCase):
         return losses, [parameter.detach().clone() for parameter in model.parameters()]
 
     def test_steps_one_after_another_end_one_iteration(self):
-        losses, parameters = self.program(16)
-        swapmm.torch.budget("1400KiB", "cpu")
-        try:
-            ours, values = self.program(16)
-            report = swapmm.torch.report()
-        finally:
-            swapmm.torch.off()
-        self.assertEqual(ours, losses)
-        self.assertTrue(all(torch.equal(a, b) for a, b in zip(values, parameters)))
+        report = self.same_within("1400KiB", self.program, 16)
         self.assertEqual(report.iterations, 6 + 15)  # the first time, it is not known what follows
         self.assertGreaterEqual(report.iterations_followed, 8)
 
@@ -282,7 +289,7 @@ class StepsOfManyTest(unittest.TestCase):
             swapmm.torch.off()
 
 
-class StepsWithinBackwardTest(unittest.TestCase):
+class StepsWithinBackwardTest(StepsTest):
     """An optimizer for each parameter, which makes its step as soon as the gradient is there."""
 
     @staticmethod
@@ -306,15 +313,7 @@ class StepsWithinBackwardTest(unittest.TestCase):
         return losses, [parameter.detach().clone() for parameter in model.parameters()]
 
     def test_one_backward_is_one_iteration(self):
-        losses, parameters = self.program(12)
-        swapmm.torch.budget("3MiB", "cpu")
-        try:
-            ours, values = self.program(12)
-            report = swapmm.torch.report()
-        finally:
-            swapmm.torch.off()
-        self.assertEqual(ours, losses)
-        self.assertTrue(all(torch.equal(a, b) for a, b in zip(values, parameters)))
+        report = self.same_within("3MiB", self.program, 12)
         self.assertEqual(report.iterations, 12)
         self.assertGreaterEqual(report.iterations_followed, 6)
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re as _re
 import threading as _threading
-import weakref as _weakref
 from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import torch as _torch
@@ -44,35 +43,24 @@ class _Session:
     """A budget, and everything that it has changed in PyTorch."""
 
     def __init__(self, adapter: Adapter) -> None:
-        from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-
         from .interrupts import Interrupts
         from .modes import Dispatch, Looks, Threads, running_module
         from .regions import Graphs
+        from .steps import Steps
 
         self.adapter = adapter
         self.thread = _threading.get_ident()
         self.mode = Dispatch(adapter)
         adapter.where = running_module
-        # Optimizers, after whose steps those of others have come at once.
-        self._before_others: _weakref.WeakSet[Any] = _weakref.WeakSet()
-        self._passed: _weakref.WeakSet[Any] = _weakref.WeakSet()  # of these, those whose steps were no end, since the last one
-        self._last: Any = None  # the optimizer that has made the last step
-        self._operations = 0  # then
-        self._just_before: Any = None  # while an optimizer makes its step: the one whose step has come just before
-        self._backward = -1  # the last backward() in which an optimizer made a step
         looks = Looks(adapter)
         self.interrupts = Interrupts(adapter)
         self.parts: List[Any] = []
-        self.hooks: List[Any] = []
         try:
             with adapter.lock:
                 self.interrupts.install()
-                for part in (looks, Threads(self.mode), Graphs(adapter, looks, self.mode)):
+                for part in (looks, Threads(self.mode), Graphs(adapter, looks, self.mode), Steps(adapter)):
                     self.parts.append(part)
                     part.install()
-                self.hooks += [register_optimizer_step_pre_hook(lambda optimizer, *_: self._steps(optimizer)),
-                               register_optimizer_step_post_hook(lambda optimizer, *_: self._stepped(optimizer))]
                 self.mode.enter_below()
         except BaseException:
             self.close()
@@ -83,43 +71,11 @@ class _Session:
         try:
             with self.adapter.lock:
                 self.mode.leave()
-                for hook in self.hooks:
-                    hook.remove()
-                self._remove_parts()
+                for part in reversed(self.parts):
+                    part.remove()
                 self.adapter.close()
         finally:
             self.interrupts.remove()
-
-    def _steps(self, optimizer: Any) -> None:
-        last = self._last() if self._last is not None else None
-        at_once = last is not optimizer and self.adapter.operations == self._operations
-        self._just_before = last if at_once else None
-
-    def _stepped(self, optimizer: Any) -> None:
-        """An optimizer's step ends the iteration. Where several make steps one after another, the last one ends it, as soon as
-        they have done so once. Steps within backward(), of optimizers that have a parameter each, end it together, when
-        backward() has run."""
-        backward = _torch._C._current_graph_task_id()
-        if backward != -1:
-            if backward != self._backward:
-                self._backward = backward
-                _torch.autograd.Variable._execution_engine.queue_callback(self.adapter.end_iteration)
-            return
-        if self._just_before is not None:
-            self._before_others.add(self._just_before)
-            self._just_before = None
-        self._last, self._operations = _weakref.ref(optimizer), self.adapter.operations
-        if optimizer in self._passed:  # the others have made no step since
-            self._before_others.discard(optimizer)
-        if optimizer in self._before_others:
-            self._passed.add(optimizer)
-        else:
-            self._passed.clear()
-            self.adapter.end_iteration()
-
-    def _remove_parts(self) -> None:
-        for part in reversed(self.parts):
-            part.remove()
 
 
 _session: Optional[_Session] = None

@@ -19,7 +19,7 @@ from .calls import Call, Use
 from .compound import COMPOUND_REASON, parts_of
 from .guard import Guard
 from .interrupts import Lock
-from .kept import ATTRIBUTE, SMALL_REASON, Kept, KeptStorages
+from .kept import ATTRIBUTE, PACKED_REASON, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, in_groups, nbytes_of, resize_storage, signature_of, storage_of
 from .outputs import Sizes
 from .places import SMALL, Record
@@ -510,7 +510,7 @@ class Adapter:
         if self._compound_results or call.compounds:
             self._keep_results_parts(call, results)
         if call.signature.packs and self.type == "cpu":
-            self.release(storage_of(results[1]), "the sizes of packed batches", until_step=False)
+            self.release(storage_of(results[1]), PACKED_REASON, until_step=False)
         return results
 
     def _run_here(self, call: Call) -> Any:

@@ -9,7 +9,7 @@ import os
 import signal
 import threading
 import weakref
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, Tuple
 
 # The class of threading.RLock(), with the functions of C.
 _RLock: Any = type(threading.RLock())
@@ -55,10 +55,10 @@ class Interrupts:
 
     def install(self) -> None:
         signal.signal, signal.getsignal = self._signal, self._getsignal
-        self._replace_handlers(lambda handler: self._later(_given(handler)) if _is_of_python(handler) else None)
+        self._replace_handlers(self._waiting)
 
     def remove(self) -> None:
-        self._replace_handlers(lambda handler: getattr(handler, "swapmm_handler", None))
+        self._replace_handlers(_given)
         if signal.signal == self._signal:  # nobody has replaced it since
             signal.signal, signal.getsignal = self._set, self._get
 
@@ -66,11 +66,16 @@ class Interrupts:
         if threading.current_thread() is not threading.main_thread():
             return  # Python lets no other thread set them
         for number in signal.valid_signals():
-            handler = other(self._get(number))
-            if handler is not None:
+            before = self._get(number)
+            handler = other(before)
+            if handler is not before:
                 self._set(number, handler)
 
-    def _later(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+    def _waiting(self, handler: Any) -> Any:
+        """What stands for a handler, if that is a function of Python's."""
+        if not callable(handler) or isinstance(handler, signal.Handlers):
+            return handler
+        handler = _given(handler)
         weak = weakref.ref(self.adapter)
 
         def handle(number: int, frame: Any) -> Any:
@@ -88,16 +93,12 @@ class Interrupts:
         return handle
 
     def _signal(self, signalnum: int, handler: Any) -> Any:
-        return _given(self._set(signalnum, self._later(_given(handler)) if _is_of_python(handler) else handler))
+        return _given(self._set(signalnum, self._waiting(handler)))
 
     def _getsignal(self, signalnum: int) -> Any:
         return _given(self._get(signalnum))
 
 
-def _is_of_python(handler: Any) -> bool:
-    return callable(handler) and not isinstance(handler, signal.Handlers)
-
-
-def _given(handler: Optional[Any]) -> Any:
+def _given(handler: Any) -> Any:
     """The handler as the program has set it."""
     return getattr(handler, "swapmm_handler", handler)

@@ -13,6 +13,8 @@ from .operators import nbytes_of
 ATTRIBUTE = "_swapmm"
 #: Why small storages stay.
 SMALL_REASON = "small"
+#: Why the sizes of batches of packed sequences stay: PyTorch reads them past the operators.
+PACKED_REASON = "the sizes of packed batches"
 
 
 class Kept:

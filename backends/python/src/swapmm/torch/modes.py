@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .. import errors
 from .adapter import Adapter
 from .guard import require_bytes
-from .kept import ATTRIBUTE
+from .kept import ATTRIBUTE, PACKED_REASON
 from .operators import copy_storage, has_own_dispatch, nbytes_of, storage_of
 
 
@@ -46,7 +46,8 @@ class Dispatch(TorchDispatchMode):
         self.adapter = adapter
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _mode_at(_FAKE) is not None or not self.adapter.open:  # nothing has bytes; or the budget has ended, and another thread still has the mode
+        # Nothing has bytes; or the budget has ended, and another thread still has the mode.
+        if _mode_at(_FAKE) is not None or not self.adapter.open:
             return function(*args, **(kwargs or {}))
         if has_own_dispatch(types):
             # A mode of PyTorch's that stands for the class comes after this one, and the class does nothing then.
@@ -373,7 +374,7 @@ class Looks:
         sizes = batch_sizes if batch_sizes is not None or not isinstance(data, (list, tuple)) else data[1]
         storage = self._storage(sizes)
         if storage is not None:
-            self.adapter.release(storage, "the sizes of packed batches", until_step=False)
+            self.adapter.release(storage, PACKED_REASON, until_step=False)
 
     def _padded(self, data: Any, *_args: Any, **_kwargs: Any) -> None:
         """PyTorch writes to memory of the host that an operator has made, while others run."""
@@ -529,10 +530,7 @@ class Threads:
     def __init__(self, mode: Dispatch) -> None:
         self.mode = mode
         self._original: Any = None
-        self._start: Any = None
-        self._make: Any = None
-        self._run: Any = None
-        self._ours: Tuple[Any, ...] = ()
+        self._replaced: List[Tuple[Any, str, Any, Any]] = []  # where, the name, ours, the original
         weak = weakref.ref(mode.adapter)
 
         # Python keeps such functions for ever.
@@ -559,7 +557,7 @@ class Threads:
                 original(thread)
 
         threading.Thread._bootstrap_inner = begin  # type: ignore[attr-defined]
-        start, run = self._start, self._run = _thread.start_new_thread, _WorkItem.run
+        start, make, run = _thread.start_new_thread, _WorkItem.__init__, _WorkItem.run
 
         def start_with_mode(function: Any, *arguments: Any) -> int:
             def with_mode(*args: Any, **kwargs: Any) -> Any:
@@ -581,9 +579,10 @@ class Threads:
             with mode:
                 run(item, *args)
 
-        make = self._make = _WorkItem.__init__
-        self._ours = (start_with_mode, made, run_with_mode)
-        _thread.start_new_thread, _WorkItem.__init__, _WorkItem.run = self._ours  # type: ignore[assignment,method-assign,misc]
+        self._replaced = [(_thread, "start_new_thread", start_with_mode, start), (_WorkItem, "__init__", made, make),
+                          (_WorkItem, "run", run_with_mode, run)]
+        for where, name, ours, _ in self._replaced:
+            setattr(where, name, ours)
 
     def _in_operator(self) -> bool:
         """Whether an operator that is written in Python runs in this thread. It has the lock, and may wait for what it starts:
@@ -593,8 +592,6 @@ class Threads:
 
     def remove(self) -> None:
         threading.Thread._bootstrap_inner = self._original  # type: ignore[attr-defined]
-        for where, name, ours, original in ((_thread, "start_new_thread", self._ours[0], self._start),
-                                            (_WorkItem, "__init__", self._ours[1], self._make),
-                                            (_WorkItem, "run", self._ours[2], self._run)):
+        for where, name, ours, original in self._replaced:
             if getattr(where, name) is ours:  # nobody has replaced it since
                 setattr(where, name, original)
