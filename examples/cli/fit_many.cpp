@@ -10,6 +10,7 @@
 #include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/base/text/figures.hpp>
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/planners.hpp>
 
 #include "many_memories.hpp"
@@ -20,8 +21,48 @@
 namespace swapmm::cli {
 namespace {
 
-v2::MemoryId device_of(const v2::Machine& machine) {
-  return *machine.engines[index(v2::default_engine(machine))].memory;
+/// Those that the planner uses for that machine.
+Ways ways_of(const FitMany& asked, const v2::Machine& machine) {
+  Ways ways = asked.ways;
+  ways.pieces = ways.pieces && asked.planner == "best" && v2::to_version_1(machine);
+  return ways;
+}
+
+/// A memory in which operations have their tensors.
+struct Device {
+  v2::MemoryId memory{};
+  Bytes largest_bundle;  ///< of the operations that have their tensors there
+};
+
+/// Those of a trace: the one that budgets are for if there is only one.
+std::vector<Device> devices_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine) {
+  const auto alignment = [&](v2::MemoryId memory) { return machine.memories[index(memory)].alignment; };
+  const v2::MemoryId first = *machine.engines[index(v2::default_engine(machine))].memory;
+  if (v2::detail::missing_engine(trace, machine) != nullptr) return {{first, {}}};
+  const v2::detail::Engines engines(trace, machine);
+  std::vector<Device> devices;
+  for (std::size_t m = 0; m < machine.memories.size(); ++m) {
+    if (engines.computes(id_at<v2::MemoryId>(m))) devices.push_back({id_at<v2::MemoryId>(m), {}});
+  }
+  if (devices.size() == 1) {
+    Device& device = devices.front();
+    device.largest_bundle = largest_bundle(trace, ways_of(asked, machine), alignment(device.memory));
+    return devices;
+  }
+  for (std::size_t i = 0; i < trace.operations.size(); ++i) {
+    const v2::MemoryId memory = engines.memory(id_at<OperationId>(i));
+    Bytes bundle;
+    for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
+      bundle += round_up(trace.tensors[index(tensor)].bytes, alignment(memory));
+    });
+    Device& device = *std::find_if(devices.begin(), devices.end(), [&](const Device& d) { return d.memory == memory; });
+    device.largest_bundle = std::max(device.largest_bundle, bundle);
+  }
+  return devices;
+}
+
+bool is_device(const std::vector<Device>& devices, v2::MemoryId memory) {
+  return std::any_of(devices.begin(), devices.end(), [&](const Device& device) { return device.memory == memory; });
 }
 
 /// The machine without what is stored in a memory: no link joins it.
@@ -30,8 +71,8 @@ v2::Machine without(v2::Machine machine, v2::MemoryId memory) {
   return machine;
 }
 
-v2::Machine with_device(v2::Machine machine, Bytes bytes) {
-  machine.memories[index(device_of(machine))].bytes = bytes;
+v2::Machine with_bytes(v2::Machine machine, const Device& device, Bytes bytes) {
+  machine.memories[index(device.memory)].bytes = bytes;
   return machine;
 }
 
@@ -48,25 +89,34 @@ Result<v2::Plan> plan_on(const FitMany& asked, const Trace& trace, const v2::Mac
   return plan_for_many(asked.planner, trace, machine, asked.limit, asked.ways, progress);
 }
 
-std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine, Bytes largest,
-                                 Progress& progress) {
+/// Less of a device: shares of what it has, and the least that its operations work with.
+void add_smaller(const v2::Machine& machine, const Device& device,
+                 std::vector<std::pair<std::string, v2::Machine>>& list) {
+  const v2::Memory& memory = machine.memories[index(device.memory)];
+  if (!memory.bytes || device.largest_bundle.value == 0) return;
+  const Bytes least = round_up(device.largest_bundle, memory.alignment);
+  std::vector<Bytes> sizes;
+  for (const double share : {0.75, 0.5, 0.35, 0.25}) {
+    sizes.emplace_back(static_cast<std::uint64_t>(static_cast<double>(memory.bytes->value) * share));
+  }
+  sizes.push_back(least);
+  Bytes last = *memory.bytes;
+  for (const Bytes size : sizes) {
+    if (size >= last || size < least) continue;
+    last = size;
+    list.emplace_back(memory.name + " with " + decimal_size(size), with_bytes(machine, device, size));
+  }
+}
+
+std::vector<Variant> variants_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine,
+                                 const std::vector<Device>& devices, Progress& progress) {
   std::vector<std::pair<std::string, v2::Machine>> list;
-  const v2::MemoryId device = device_of(machine);
   for (std::size_t m = 0; m < machine.memories.size(); ++m) {
     const auto memory = id_at<v2::MemoryId>(m);
-    if (memory == device || memory == machine.host) continue;
+    if (is_device(devices, memory) || memory == machine.host) continue;
     list.emplace_back("without " + machine.memories[m].name, without(machine, memory));
   }
-  const std::optional<Bytes>& all = machine.memories[index(device)].bytes;
-  if (all) {
-    for (const double share : {0.75, 0.5, 0.35, 0.25}) {
-      const Bytes bytes{static_cast<std::uint64_t>(static_cast<double>(all->value) * share)};
-      if (bytes < largest) break;
-      list.emplace_back("device " + decimal_size(bytes), with_device(machine, bytes));
-    }
-    const Bytes least = round_up(largest, machine.memories[index(device)].alignment);
-    if (least < *all) list.emplace_back("device " + decimal_size(least), with_device(machine, least));
-  }
+  for (const Device& device : devices) add_smaller(machine, device, list);
   std::vector<Variant> variants;
   for (auto& [name, variant] : list) {
     Result<v2::Plan> plan = plan_on(asked, trace, variant, name, progress);
@@ -100,14 +150,14 @@ std::vector<Bytes> used_bytes(const Trace& trace, const v2::Plan& plan) {
 std::optional<double> slowdown(const v2::Plan& plan) { return ratio(plan.predicted.iteration, plan.predicted.compute); }
 
 /// "fits with 20.00 GB of host and 12.00 GB of disk at 1.300 x the computation"
-std::string in_words(const Trace& trace, const v2::Plan& plan) {
+std::string in_words(const Trace& trace, const std::vector<Device>& devices, const v2::Plan& plan) {
   const std::vector<Bytes> used = used_bytes(trace, plan);
   std::string text;
   for (std::size_t m = 0; m < used.size(); ++m) {
-    if (id_at<v2::MemoryId>(m) == device_of(plan.machine) || used[m].value == 0) continue;
+    if (is_device(devices, id_at<v2::MemoryId>(m)) || used[m].value == 0) continue;
     text += (text.empty() ? "with " : " and ") + decimal_size(used[m]) + " of " + plan.machine.memories[m].name;
   }
-  if (text.empty()) text = "on the device alone";
+  if (text.empty()) text = devices.size() == 1 ? "on the device alone" : "on the devices alone";
   return text + " at " + ratio_text(slowdown(plan)) + " x the computation";
 }
 
@@ -125,27 +175,28 @@ json::object to_json(const Trace& trace, const Result<v2::Plan>& plan) {
           {"memories", std::move(memories)}};
 }
 
-/// Those that the planner uses for that machine.
-Ways ways_of(const FitMany& asked, const v2::Machine& machine) {
-  Ways ways = asked.ways;
-  ways.pieces = ways.pieces && asked.planner == "best" && v2::to_version_1(machine);
-  return ways;
-}
-
 }  // namespace
 
 ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine) {
-  const Bytes alignment = machine.memories[index(device_of(machine))].alignment;
-  const Bytes peak = analyze_liveness(trace, alignment).peak;
-  const Bytes largest = largest_bundle(trace, ways_of(asked, machine), alignment);
-  if (asked.budget) machine = with_device(std::move(machine), asked.budget->of(peak));
+  const std::vector<Device> devices = devices_of(asked, trace, machine);
+  const Bytes peak = analyze_liveness(trace, machine.memories[index(devices.front().memory)].alignment).peak;
+  for (const Device& device : devices) {
+    if (asked.budget) machine = with_bytes(std::move(machine), device, asked.budget->of(peak));
+  }
   Progress progress(asked.quiet);
   const Result<v2::Plan> plan = plan_on(asked, trace, machine, "all memories", progress);
   std::vector<Variant> variants;
-  if (!asked.this_budget_only) variants = variants_of(asked, trace, machine, largest, progress);
+  if (!asked.this_budget_only) variants = variants_of(asked, trace, machine, devices, progress);
   progress.end();
   const ExitCode code = plan ? ExitCode::ok : ExitCode::no;
   if (asked.json) {
+    Bytes largest;
+    json::array of_devices;
+    for (const Device& device : devices) {
+      largest = std::max(largest, device.largest_bundle);
+      of_devices.push_back({{"memory", machine.memories[index(device.memory)].name},
+                            {"largest_bundle_bytes", device.largest_bundle.value}});
+    }
     json::array list;
     for (const Variant& variant : variants) {
       json::object one = to_json(trace, variant.plan);
@@ -158,14 +209,21 @@ ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine)
     answer["planner"] = asked.planner;
     answer["peak_bytes"] = peak.value;
     answer["largest_bundle_bytes"] = largest.value;
+    answer["devices"] = std::move(of_devices);
     answer["variants"] = std::move(list);
     print_json(answer);
     return code;
   }
   std::cout << printable(trace.name) << " on " << printable(machine.name) << "\n\n";
-  print_line("fits", plan ? in_words(trace, *plan) : "no: " + plan.problem().message);
+  print_line("fits", plan ? in_words(trace, devices, *plan) : "no: " + plan.problem().message);
   print_line("needs", decimal_size(peak) + " live at the peak");
-  print_line("largest bundle", decimal_size(largest) + ": no device works with less");
+  for (const Device& device : devices) {
+    if (device.largest_bundle.value == 0) continue;
+    const std::string& name = machine.memories[index(device.memory)].name;
+    print_line("largest bundle", decimal_size(device.largest_bundle) +
+                                     (devices.size() == 1 ? ": no device works" : ": " + name + " does not work") +
+                                     " with less");
+  }
   if (plan) {
     print_prediction(*plan);
     print_ways(trace, *plan);
@@ -173,7 +231,8 @@ ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine)
   if (variants.empty()) return code;
   std::cout << '\n';
   for (const Variant& variant : variants) {
-    print_line(variant.name, variant.plan ? in_words(trace, *variant.plan) : "no: " + variant.plan.problem().message);
+    print_line(variant.name,
+               variant.plan ? in_words(trace, devices, *variant.plan) : "no: " + variant.plan.problem().message);
   }
   return code;
 }

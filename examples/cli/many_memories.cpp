@@ -25,7 +25,7 @@ v2::Machine machine_for_many(const MachineOptions& options, const Trace& trace, 
   if (has_figures(others)) {
     throw Failure(ExitCode::usage,
                   options.file + ": a machine of version 2 has its own figures; only --machine" +
-                      (takes_budget ? " and --budget, for its device, can be given" : " can be given"));
+                      (takes_budget ? " and --budget, for its devices, can be given" : " can be given"));
   }
   return machine_v2_from(options.file, text);
 }

@@ -182,7 +182,7 @@ TEST_CASE("what version 2 cannot do is said") {
   fails({"plan", two_weights(), "--machine", machine_file(), "--changed", "-"}, 2,
         "--changed is for one device and one host");
   fails({"fit", two_weights(), "--machine", machine_file(), "--bandwidth", "1GB/s"}, 2,
-        "only --machine and --budget, for its device, can be given");
+        "only --machine and --budget, for its devices, can be given");
   const std::string trace = scratch_file("trace_v2.json");
   write_contents(trace, R"({"format": "swapmm-trace", "version": 2, "name": "two", "tensors": [],
     "operations": [{"name": "a", "duration_ns": 5, "engine": "other"}]})");
@@ -229,6 +229,53 @@ TEST_CASE("fit tells the bytes of each memory, and what changes without one or w
   const Outcome too_small = run_program({"fit", two_weights(), "--machine", machine_file(), "--budget", "100"});
   CHECK(too_small.code == 1);
   CHECK(too_small.out.find("no: ") != std::string::npos);
+}
+
+TEST_CASE("fit on several devices speaks of each: its largest bundle, less of it, and no machine without it") {
+  constexpr std::string_view two_devices = R"({"format": "swapmm-machine", "version": 2, "name": "two-devices",
+    "memories": [{"name": "gpu0", "bytes": 8000}, {"name": "gpu1", "bytes": 6000}, {"name": "spare", "bytes": 9000},
+                 {"name": "host", "bytes": null}],
+    "engines": [{"name": "first", "memory": "gpu0"}, {"name": "second", "memory": "gpu1"}],
+    "links": [{"name": "in0", "from": "host", "to": "gpu0", "bytes_per_second": 1000000000, "latency_ns": 0},
+              {"name": "out0", "from": "gpu0", "to": "host", "bytes_per_second": 1000000000, "latency_ns": 0},
+              {"name": "in1", "from": "host", "to": "gpu1", "bytes_per_second": 1000000000, "latency_ns": 0},
+              {"name": "out1", "from": "gpu1", "to": "host", "bytes_per_second": 1000000000, "latency_ns": 0},
+              {"name": "spare0", "from": "spare", "to": "gpu0", "bytes_per_second": 9000000000, "latency_ns": 0},
+              {"name": "0spare", "from": "gpu0", "to": "spare", "bytes_per_second": 9000000000, "latency_ns": 0}],
+    "host": "host"})";
+  constexpr std::string_view trace = R"({"format": "swapmm-trace", "version": 2, "name": "in turn",
+    "tensors": [{"name": "a", "bytes": 3000, "kind": "persistent"}, {"name": "b", "bytes": 5000, "kind": "persistent"},
+                {"name": "c", "bytes": 2000, "kind": "persistent"}],
+    "operations": [
+      {"name": "f", "duration_ns": 9000, "engine": "first", "reads": [0], "writes": [], "updates": []},
+      {"name": "g", "duration_ns": 9000, "engine": "first", "reads": [1], "writes": [], "updates": []},
+      {"name": "h", "duration_ns": 9000, "engine": "second", "reads": [2], "writes": [], "updates": []}]})";
+  const std::string file = scratch_file("two_devices.json");
+  const std::string program = scratch_file("in_turn.json");
+  write_contents(file, two_devices);
+  write_contents(program, trace);
+  const object answer = run_json({"fit", program, "--machine", file});
+  CHECK(answer.at("largest_bundle_bytes") == 5000);
+  const auto& devices = answer.at("devices").as_array();
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[0].at("memory") == "gpu0");
+  CHECK(devices[0].at("largest_bundle_bytes") == 5000);
+  CHECK(devices[1].at("memory") == "gpu1");
+  CHECK(devices[1].at("largest_bundle_bytes") == 2000);
+  std::vector<std::string> names;
+  for (const auto& variant : answer.at("variants").as_array()) {
+    names.emplace_back(variant.at("variant").as_string());
+    CHECK(variant.at("fits") == true);
+  }
+  CHECK(names == std::vector<std::string>{"without spare", "gpu0 with 6.00 KB", "gpu0 with 5.00 KB",
+                                          "gpu1 with 4.50 KB", "gpu1 with 3.00 KB", "gpu1 with 2.10 KB",
+                                          "gpu1 with 2.00 KB"});
+  check_has(run_program({"fit", program, "--machine", file, "--this-budget-only"}).out,
+            {"fits                on the devices alone at", "5.00 KB: gpu0 does not work with less",
+             "2.00 KB: gpu1 does not work with less"});
+  // Each of them gets the budget.
+  CHECK(run_program({"fit", program, "--machine", file, "--budget", "5kB"}).code == 0);
+  check_has(run_program({"fit", program, "--machine", file, "--budget", "1kB"}).out, {"no: "});
 }
 
 TEST_CASE("compare takes a machine with many memories") {
