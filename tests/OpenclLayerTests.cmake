@@ -58,12 +58,14 @@ set(plan_shares Python3::Interpreter ${layer_tests}/plan_shares.py --cases $<TAR
 add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_buffers:40 iterations.ping_pong:40
   iterations.made_anew:40 iterations.released_late:40 iterations.new_state_each_step:40 iterations.arguments_kept:40
   iterations.layers_within:40)
+add_test(NAME opencl_layer.plan_shares_without_reads COMMAND ${plan_shares} --warm-up 1200 --runs 2
+  iterations.layers_without_reads:3600)
 add_test(NAME opencl_layer.plan_shares_with_failures COMMAND ${plan_shares} iterations.launch_refused_in_each_step:40
   iterations.buffer_refused_in_each_step:40 iterations.image_tried_in_each_step:40:20
   iterations.large_launch_tried_in_each_step:40:20)
 add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iterations.loss_known_early:40
   iterations.loss_known_early_blocking:40)
-set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
+set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_without_reads opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 add_test(NAME opencl_layer.slow_steps COMMAND Python3::Interpreter ${layer_tests}/slow_steps.py --cases $<TARGET_FILE:swapmm_opencl_cases>
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)

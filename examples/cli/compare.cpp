@@ -109,8 +109,15 @@ ExitCode run_compare(const CompareOptions& options) {
   if (options.csv && options.common.json) throw Failure(ExitCode::usage, "--csv and --json: choose one of them");
   if (!options.machine.file.empty()) {
     const std::string text = machine_text(options.machine);
-    if (!is_version_2(text) || options.csv || has_figures(options.machine)) {
-      throw Failure(ExitCode::usage, "--machine is for a machine of version 2, which has all figures; without --csv");
+    const std::string name = "--machine " + printable(options.machine.file) + ": ";
+    if (!is_version_2(text)) {
+      throw Failure(ExitCode::usage, name +
+                                         "a machine of version 1; compare takes one of version 2, or its figures as "
+                                         "--budgets, --bandwidths and the other options");
+    }
+    if (options.csv) throw Failure(ExitCode::usage, name + "--csv is for machines of version 1");
+    if (has_figures(options.machine)) {
+      throw Failure(ExitCode::usage, name + "a machine of version 2 has its own figures");
     }
     for (const std::string& planner : options.planners) check_plans_for_many(planner);
     return compare_many({options.common.json, options.common.quiet, options.traces, options.machine.file,

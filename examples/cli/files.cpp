@@ -98,7 +98,7 @@ Trace trace_from(const std::string& path, std::string_view text) {
 Plan plan_from(const std::string& path, std::string_view text) { return taken(path, read_plan(text)); }
 Machine machine_from(const std::string& path, std::string_view text) { return taken(path, read_machine(text)); }
 
-bool is_version_2(std::string_view text) { return json::find_version(text) == 2; }
+bool is_version_2(std::string_view text) { return json::find_version(text).value_or(1) >= 2; }
 v2::Machine machine_v2_from(const std::string& path, std::string_view text) {
   return taken(path, v2::read_machine(text));
 }

@@ -37,8 +37,9 @@ struct Device {
 /// Those of a trace: the one that budgets are for if there is only one.
 std::vector<Device> devices_of(const FitMany& asked, const Trace& trace, const v2::Machine& machine) {
   const auto alignment = [&](v2::MemoryId memory) { return machine.memories[index(memory)].alignment; };
-  const v2::MemoryId first = *machine.engines[index(v2::default_engine(machine))].memory;
-  if (v2::detail::missing_engine(trace, machine) != nullptr) return {{first, {}}};
+  if (v2::detail::missing_engine(trace, machine) != nullptr) {
+    return {{*machine.engines[index(v2::default_engine(machine))].memory, {}}};
+  }
   const v2::detail::Engines engines(trace, machine);
   std::vector<Device> devices;
   for (std::size_t m = 0; m < machine.memories.size(); ++m) {
@@ -147,6 +148,15 @@ std::vector<Bytes> used_bytes(const Trace& trace, const v2::Plan& plan) {
   return used;
 }
 
+/// "no", if a device has too little for one of its operations; otherwise that nobody has found a plan.
+std::string misfit_in_words(const std::vector<Device>& devices, const v2::Machine& machine, const Problem& problem) {
+  const bool fits_each = std::ranges::all_of(devices, [&](const Device& device) {
+    const std::optional<Bytes>& bytes = machine.memories[index(device.memory)].bytes;
+    return device.largest_bundle.value != 0 && (!bytes || device.largest_bundle <= *bytes);
+  });
+  return (fits_each ? "no plan was found: " : "no: ") + problem.message;
+}
+
 std::optional<double> slowdown(const v2::Plan& plan) { return ratio(plan.predicted.iteration, plan.predicted.compute); }
 
 /// "fits with 20.00 GB of host and 12.00 GB of disk at 1.300 x the computation"
@@ -186,7 +196,8 @@ ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine)
   Progress progress(asked.quiet);
   const Result<v2::Plan> plan = plan_on(asked, trace, machine, "all memories", progress);
   std::vector<Variant> variants;
-  if (!asked.this_budget_only) variants = variants_of(asked, trace, machine, devices, progress);
+  const bool has_engines = v2::detail::missing_engine(trace, machine) == nullptr;  // or nothing helps
+  if (!asked.this_budget_only && has_engines) variants = variants_of(asked, trace, machine, devices, progress);
   progress.end();
   const ExitCode code = plan ? ExitCode::ok : ExitCode::no;
   if (asked.json) {
@@ -215,7 +226,7 @@ ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine)
     return code;
   }
   std::cout << printable(trace.name) << " on " << printable(machine.name) << "\n\n";
-  print_line("fits", plan ? in_words(trace, devices, *plan) : "no: " + plan.problem().message);
+  print_line("fits", plan ? in_words(trace, devices, *plan) : misfit_in_words(devices, machine, plan.problem()));
   print_line("needs", decimal_size(peak) + " live at the peak");
   for (const Device& device : devices) {
     if (device.largest_bundle.value == 0) continue;
@@ -231,8 +242,8 @@ ExitCode fit_many(const FitMany& asked, const Trace& trace, v2::Machine machine)
   if (variants.empty()) return code;
   std::cout << '\n';
   for (const Variant& variant : variants) {
-    print_line(variant.name,
-               variant.plan ? in_words(trace, devices, *variant.plan) : "no: " + variant.plan.problem().message);
+    print_line(variant.name, variant.plan ? in_words(trace, devices, *variant.plan)
+                                          : misfit_in_words(devices, variant.machine, variant.plan.problem()));
   }
   return code;
 }

@@ -33,8 +33,9 @@ class SWAPMM_EXPORT PlanningJob {
 };
 
 /// Decides what moves when. It observes iterations, has a planner make a plan from them, and lets the manager follow
-/// the plan. A Scheduler is a handle: copies refer to the same scheduler. It belongs to one manager, and like the
-/// manager it is for one thread at a time. Only planning_job() may be called by another thread while the program runs.
+/// the plan. A Scheduler is a handle: copies refer to the same scheduler. It belongs to one manager as long
+/// as that exists (a second one throws UsageError), and like the manager it is for one thread at a time. Only
+/// planning_job() may be called by another thread while the program runs.
 class SWAPMM_EXPORT Scheduler {
  public:
   /// Makes a scheduler with the default options.

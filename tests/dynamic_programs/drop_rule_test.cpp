@@ -102,6 +102,19 @@ TEST_CASE("an asynchronous download counts, unless nothing depends on its value"
   CHECK_THROWS_AS((void)passes_on.b.download(), DroppedValue);
 }
 
+TEST_CASE("what one download promises, later ones do not") {
+  DropDesk desk;
+  std::vector<int> values(length);
+  {
+    PendingDownload<Simulated> download = desk.weights[1].download_async(values);
+    download.decides_nothing();
+    download.wait();
+  }
+  desk.iterate(Read::asynchronously, 7);
+  CHECK(desk.proves());
+  CHECK(holds(desk.b, 2));
+}
+
 TEST_CASE("a read that comes first while a plan is followed ends its drops at once") {
   DropDesk desk;
   desk.iterate(Read::none, 7);

@@ -132,6 +132,24 @@ class KindsTest(unittest.TestCase):
         report = self.compare(program)
         self.assertGreaterEqual(report.kept["parts of sparse, nested or quantized tensors"], 600 * 64 * 4)
 
+    def test_layers_on_nested_tensors(self):
+        """Composite operators, which have kernels of their own for them."""
+
+        def program(move):
+            weight, bias = torch.rand(64, 64, requires_grad=True), torch.rand(64, requires_grad=True)
+            nested = torch.nested.nested_tensor([torch.rand(rows, 64) for rows in (300, 100, 200)])
+            move()
+            with torch.no_grad():
+                values = nn.functional.linear(nested, weight, bias)
+            others = torch.nested.nested_tensor([torch.rand(64, 8) for _ in range(3)])
+            move()
+            products = torch.matmul(values, others)
+            nn.functional.linear(nested, weight, bias).to_padded_tensor(0.0).square().mean().backward()
+            move()
+            return [values.to_padded_tensor(0.0), products.to_padded_tensor(0.0), weight.grad.clone(), bias.grad.clone()]
+
+        self.compare(program)
+
     def test_many_nested_tensors(self):
         """Their sizes are large tensors, too."""
 
@@ -189,6 +207,42 @@ class KindsTest(unittest.TestCase):
             move()
             results = [whole.dequantize(), by_row.dequantize(), whole.int_repr()]
             move()
+            return results
+
+        self.compare(program)
+
+    def test_a_subclass_sees_the_program_alone(self):
+        """What the adapter asks its tensors is not among what __torch_function__ is called for."""
+        seen = []
+
+        class Seeing(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, function, types, args=(), kwargs=None):
+                seen.append(function.__name__)
+                return super().__torch_function__(function, types, args, kwargs or {})
+
+        def program(move):
+            layer = nn.Linear(64, 64)
+            value = torch.rand(300, 64).as_subclass(Seeing)
+            move()
+            result = torch.relu(layer(value)).as_subclass(torch.Tensor)
+            result.sum().backward()
+            return [result.detach(), layer.weight.grad.clone()]
+
+        self.compare(program)
+        self.assertEqual(seen, 2 * ["linear", "relu"])
+
+    def test_quantized_layers(self):
+        """Their packed weights are objects that cannot be compared."""
+
+        def program(move):
+            layer = torch.ao.nn.quantized.dynamic.Linear(64, 32)
+            packed = torch.quantize_per_tensor(torch.rand(32, 64) - 0.5, 0.01, 0, torch.qint8)
+            layer.set_weight_bias(packed, torch.rand(32))
+            results = []
+            for rows in (300, 300, 200):
+                results.append(layer(torch.rand(rows, 64)))
+                move()
             return results
 
         self.compare(program)

@@ -102,6 +102,8 @@ SchedulerOptions planning(std::function<std::string()> device) {
   options.planning_share = 0.25;
   // Rounds of a program that waits for itself, or is held back, take as long as the program; they say nothing of plans.
   options.trial_iterations = 0;
+  // What is found as an iteration may be a part of the program's own, which takes other buffers in the next one.
+  options.max_period = 32;
   options.sample_every = 0;
   if (settings().speculates) options.drops = DropRule::observed;
   if (!settings().plans || settings().evict_always) options.observe = 0;

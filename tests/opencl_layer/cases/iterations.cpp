@@ -323,6 +323,28 @@ CASE(iterations, without_reads) {
   release_buffers(buffers);
 }
 
+// Nothing tells where a step of equal layers ends, and two buffers change places: twelve iterations until all is as
+// before.
+CASE(iterations, layers_without_reads) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  constexpr std::size_t few = 256;
+  cl_mem now = setup.buffer_of(numbers(1, few)), next = setup.buffer_of(numbers(2, few));
+  std::vector<cl_mem> weights;
+  for (cl_uint i = 0; i < 6; ++i) weights.push_back(setup.buffer_of(numbers(i, few)));
+  for (cl_uint step = 0; step < 600; ++step) {
+    for (std::size_t i = 0; i < 6; ++i) {
+      kernels.blend(setup.queue, next, now, weights[i], few);
+      kernels.affine(setup.queue, weights[i], next, step, few);
+    }
+    std::swap(now, next);
+  }
+  for (cl_mem one : {now, next}) say_words("state", setup.read(one, few));
+  for (cl_mem one : weights) say_words("weights", setup.read(one, few));
+  release_buffers({now, next});
+  release_buffers(weights);
+}
+
 // Arguments are set once; only a number changes.
 CASE(iterations, arguments_kept) {
   const Setup setup;

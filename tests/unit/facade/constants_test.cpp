@@ -100,6 +100,22 @@ void add_all(Desk& desk, const Tensor<int, Simulated>& sum) {
 
 }  // namespace
 
+TEST_CASE("a constant is not lost with work that failed before, whatever had its record") {
+  Desk desk(2);
+  auto old = desk.manager.tensor<int>({length}, "old");
+  auto bad = desk.manager.tensor<int>({length}, "bad");
+  auto others = uploaded_tensors(desk.manager, 4);
+  set(desk.manager, old, 1);
+  desk.device.fail(QueueKind::compute);
+  set(desk.manager, bad, 1);                                    // fails, and nobody knows yet
+  for (auto& other : others) increase(desk.manager, other, 1);  // `old` leaves
+  old.reset();
+  const auto weight = desk.manager.constant<int>({length}, desk.given, 13_bytes, "in the record of old");
+  CHECK_THROWS_AS(desk.manager.synchronize(), WorkFailed);
+  CHECK(holds(weight, 1));
+  CHECK_THROWS_AS((void)bad.download(), WorkFailed);
+}
+
 TEST_CASE(
     "constants come from their file as often as they are needed, on demand and by a plan, and are never written") {
   for (const bool planned : {false, true}) {

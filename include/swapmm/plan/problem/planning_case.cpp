@@ -11,9 +11,16 @@ namespace {
 Problem bundle_too_large(const PlanningCase& planning) {
   const Liveness& liveness = planning.liveness;
   const std::size_t operation = index(liveness.largest_bundle_operation);
+  const Machine& machine = planning.machine;
+  Bytes bytes;
+  for_each_access(planning.trace.operations[operation],
+                  [&](TensorId id, Access) { bytes += planning.trace.tensors[index(id)].bytes; });
+  const std::string rounded = bytes <= machine.device_budget ? " (sizes rounded up to multiples of " +
+                                                                   std::to_string(machine.alignment.value) + ")"
+                                                             : "";
   return {"operation " + std::to_string(operation) + " (" + planning.trace.operations[operation].name +
-          ") needs a bundle of " + std::to_string(liveness.largest_bundle.value) + " bytes; the device budget is " +
-          std::to_string(planning.machine.device_budget.value)};
+          ") needs a bundle of " + std::to_string(liveness.largest_bundle.value) + " bytes" + rounded +
+          "; the device budget is " + std::to_string(machine.device_budget.value)};
 }
 
 /// The value that lingers after this use; null if none does.

@@ -339,7 +339,9 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   const Trace allowed = only_ways(trace, limits.ways);
   const std::vector<TensorPieces> possible =
       limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
-  const std::vector<TensorPieces> pieces = pieces_that_fit(allowed, machine, possible);
+  std::vector<TensorPieces> pieces = pieces_that_fit(allowed, machine, possible);
+  // The plan is for the trace as it is, where a tensor is encoded as a whole, also if no plan may do so.
+  std::erase_if(pieces, [&](const TensorPieces& divided) { return !forms_of(trace, divided.tensor).empty(); });
   const Result<DividedTrace> whole = with_pieces(allowed, {});
   if (!whole) return whole.problem();
   const Trace plain_whole = without_ways(whole->trace);

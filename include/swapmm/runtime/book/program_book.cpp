@@ -40,6 +40,12 @@ ProgramBook::ProgramBook(SchedulerOptions options) : options_(std::move(options)
   proves_drops_ = options_.drops == DropRule::proven;
 }
 
+void ProgramBook::take() {
+  if (has_manager_.exchange(true)) {
+    throw UsageError("the scheduler belongs to another manager: each manager needs a scheduler of its own");
+  }
+}
+
 void ProgramBook::note(std::string text) {
   if (notes_.size() == 16) notes_.erase(notes_.begin());
   notes_.push_back(std::move(text));

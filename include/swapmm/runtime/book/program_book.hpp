@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <swapmm/base/export.hpp>
@@ -37,6 +39,21 @@ class ProgramBook {
   explicit ProgramBook(SchedulerOptions options);
 
   [[nodiscard]] const SchedulerOptions& options() const { return options_; }
+
+  /// A manager's claim to a book, from the constructor to end(). Throws UsageError if another manager has it.
+  class Owner {
+   public:
+    explicit Owner(ProgramBook& book) : book_(&book) { book.take(); }
+    Owner(const Owner&) = delete;
+    Owner& operator=(const Owner&) = delete;
+    ~Owner() { end(); }
+    void end() noexcept {
+      if (book_ != nullptr) std::exchange(book_, nullptr)->has_manager_.store(false);
+    }
+
+   private:
+    ProgramBook* book_;
+  };
 
   // ---- what the program does
 
@@ -337,7 +354,10 @@ class ProgramBook {
   PlanSummary summary_of(const Named& programs, const PlanCase& plan_case) const;
   [[nodiscard]] std::optional<OnDemandSummary> on_demand_summary(const Named& programs) const;
 
+  SWAPMM_TEMPLATE_EXPORT void take();
+
   SchedulerOptions options_;
+  std::atomic<bool> has_manager_{false};
   std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   PlanBudget budget_{Bytes{}};
   std::vector<Named> names_;

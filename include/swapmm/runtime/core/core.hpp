@@ -174,10 +174,10 @@ class Core : public std::enable_shared_from_this<Core<B>> {
  private:
   // For a caller that is inside.
   Session<B>& open_session(bool report_failures);
-
   void finish_iteration() noexcept;
 
   std::shared_ptr<ProgramBook> book_;
+  ProgramBook::Owner owns_book_;
   std::unique_ptr<Session<B>> session_;  // null once closed
   TensorRegistry<B> registry_;
   ReadPool reads_;
@@ -192,6 +192,7 @@ class Core : public std::enable_shared_from_this<Core<B>> {
 template <Backend B>
 Core<B>::Core(B backend, const Options& options, std::shared_ptr<ProgramBook> book, const EntranceOptions& entrance)
     : book_(std::move(book)),
+      owns_book_(*book_),
       session_(std::make_unique<Session<B>>(std::move(backend), options, *book_, entrance)),
       gate_(entrance.callers_wait) {
   const PlanBudget budget{session_->state.store.budget(), session_->state.store.neighbours_budget()};
@@ -327,11 +328,12 @@ void Core<B>::collect(PendingRead& read) {
     entry->translate({"asynchronous download of tensor ", read.tensor},
                      [&] { entry->state.promises.collect(entry->state.store, read); });
   }
-  if (read.decides && !closed()) session_->controller.host_has_read();
-  if (read.state == PendingRead::State::abandoned) {
-    if (!closed()) session_->state.failures.check_lost();
-    throw lost_download(read.tensor);
+  const bool is_lost = read.state == PendingRead::State::abandoned;
+  if (const Gate::Stay stay = gate_.enter_waiting(); !closed()) {
+    if (read.decides) session_->controller.host_has_read();
+    if (is_lost) session_->state.failures.check_lost();
   }
+  if (is_lost) throw lost_download(read.tensor);
 }
 
 template <Backend B>
@@ -469,6 +471,7 @@ void Core<B>::close() noexcept {
   registry_.keep_records(*session_);
   closed_.store(true, std::memory_order_release);
   session_.reset();
+  owns_book_.end();
 }
 
 template <Backend B>

@@ -23,6 +23,7 @@ class ReadPool {
     PendingRead& read = *std::exchange(free_, free_->next);
     read.next = nullptr;
     read.state = PendingRead::State::waiting;
+    read.decides = true;
     return read;
   }
   void give_back(PendingRead& read) noexcept {

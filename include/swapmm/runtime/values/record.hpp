@@ -176,6 +176,7 @@ class RecordTable {
     record.tensor.constant = true;
     record.host.block = std::move(block);
     record.host.valid = true;
+    record.host.issue = 0;  // no copy brought it, and none that fails takes it away
     ++constants_;
   }
 

@@ -121,6 +121,82 @@ TEST_CASE("homes leave room for what passes the host, or do without if everythin
   }
 }
 
+/// Both ways between two memories.
+void join(Machine& machine, std::uint32_t a, std::uint32_t b, std::uint64_t bytes_per_second) {
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+    machine.links.push_back({std::to_string(from) + "to" + std::to_string(to),
+                             MemoryId{from},
+                             MemoryId{to},
+                             bytes_per_second,
+                             std::chrono::nanoseconds{0},
+                             std::nullopt,
+                             {}});
+  }
+}
+
+TEST_CASE("a fast way over a memory without room is no reason to find no plan") {
+  const Trace trace = test::weights_in_turn(10, 100, 50);
+  for (const std::uint64_t near : {1U, 90U, 150U, 250U}) {
+    Machine machine = disk_behind_host(0, 1);
+    machine.memories[1].bytes.reset();
+    machine.memories[2] = {"near", Bytes{near}, Bytes{1}, std::nullopt};
+    machine.links.clear();
+    join(machine, 0, 1, 1'000'000'000);
+    join(machine, 0, 2, 10'000'000'000);
+    join(machine, 1, 2, 10'000'000'000);
+    for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+      CAPTURE(near);
+      const auto plan = on_demand(trace, machine, victim);
+      REQUIRE(plan);
+      CHECK(validate(trace, *plan).empty());
+    }
+  }
+}
+
+TEST_CASE("a bundle that fits is brought although what is there leaves no hole for all of it") {
+  Trace trace;
+  trace.tensors = {{"a", Bytes{300}, TensorKind::transient, 0},
+                   {"b", Bytes{600}, TensorKind::transient, 0},
+                   {"w", Bytes{400}, TensorKind::persistent, 0}};
+  trace.operations = {{"p", std::chrono::nanoseconds{1000}, {}, {TensorId{0}}, {}},
+                      {"q", std::chrono::nanoseconds{1000}, {TensorId{0}}, {TensorId{1}}, {}},
+                      {"r", std::chrono::nanoseconds{1000}, {TensorId{1}}, {}, {TensorId{2}}}};
+  Machine machine = disk_behind_host(0, 1);
+  machine.memories[0].bytes = Bytes{1000};
+  machine.memories[1].bytes.reset();
+  for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+    const auto plan = on_demand(trace, machine, victim);
+    REQUIRE(plan);
+    CHECK(validate(trace, *plan).empty());
+    machine.memories[0].bytes = Bytes{999};
+    CHECK(!on_demand(trace, machine, victim));
+    machine.memories[0].bytes = Bytes{1000};
+    machine.memories[0].alignment = Bytes{256};  // 768 and 512 bytes
+    CHECK(!on_demand(trace, machine, victim));
+    machine.memories[0].alignment = Bytes{1};
+  }
+}
+
+TEST_CASE("an input that cannot go back to the host leaves for another memory") {
+  Trace trace;
+  trace.tensors = {{"x", Bytes{100}, TensorKind::input, 0}, {"a", Bytes{300}, TensorKind::transient, 0}};
+  trace.operations = {{"f0", std::chrono::nanoseconds{1000}, {}, {}, {TensorId{0}}},
+                      {"f1", std::chrono::nanoseconds{1000}, {}, {TensorId{1}}, {}},
+                      {"f2", std::chrono::nanoseconds{1000}, {TensorId{0}}, {}, {}}};
+  Machine machine = disk_behind_host(0, 10'000);
+  machine.memories[0].bytes = Bytes{300};
+  machine.memories[1].bytes.reset();
+  machine.links.clear();
+  join(machine, 0, 2, 1'000'000'000);
+  machine.links.push_back(
+      {"in", MemoryId{1}, MemoryId{0}, 1'000'000'000, std::chrono::nanoseconds{0}, std::nullopt, {}});
+  for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+    const auto plan = on_demand(trace, machine, victim);
+    REQUIRE(plan);
+    CHECK(validate(trace, *plan).empty());
+  }
+}
+
 TEST_CASE("a memory without a way back is nobody's home while others have room") {
   const Trace trace = test::weights_in_turn(10, 100, 50);
   Machine machine = disk_behind_host(600, 10'000);

@@ -54,6 +54,31 @@ std::vector<Bytes> edges(std::uint64_t step, std::uint64_t end) {
   return list;
 }
 
+TEST_CASE("a tensor with a form is not divided, also where forms may not be used: the plan is for the trace as it is") {
+  Trace trace = slabs();
+  trace.tensors.push_back({"other", Bytes{600}, TensorKind::persistent, 0});
+  TraceOperation operation;
+  operation.name = "other";
+  operation.duration = nanoseconds{200};
+  operation.updates = {id(1)};
+  trace.operations.push_back(operation);
+  const auto made_with = [&](bool has_form) {
+    trace.forms.clear();
+    if (has_form) trace.forms.push_back({id(0), "z", Bytes{500}, Bytes{400}, nanoseconds{10}, nanoseconds{10}});
+    PlanningOptions options;
+    options.ways.compress = false;
+    return plan_with_ways(trace, machine(1100), options);
+  };
+  const Result<PlanWithWays> divided = made_with(false);
+  REQUIRE(divided);
+  CHECK(!divided->ways.pieces.empty());
+  const Result<PlanWithWays> whole = made_with(true);
+  REQUIRE(whole);
+  CHECK(whole->ways.pieces.empty());
+  CHECK(with_ways(trace, whole->ways));
+  CHECK(whole->plan.predicted.lower_bound <= divided->plan.predicted.iteration);
+}
+
 TEST_CASE("pieces end where accesses do, and are no larger than a part of the budget") {
   const Trace trace = slabs();
   CHECK(planning::possible_pieces(trace, machine(2400)) == std::vector<TensorPieces>{{id(0), edges(100, 1000)}});

@@ -49,6 +49,21 @@ struct BudgetDesk : WeightDesk {
 
 }  // namespace
 
+TEST_CASE("a scheduler belongs to one manager, as long as that exists") {
+  Simulated device;
+  Scheduler scheduler;
+  std::optional<MemoryManager<Simulated>> first;
+  first.emplace(device, Options{.device_budget = 8_KiB}, scheduler);
+  const auto second = [&](Bytes budget) {
+    return MemoryManager<Simulated>(device, Options{.device_budget = budget}, scheduler);
+  };
+  CHECK(says(text_of<UsageError>([&] { second(16_KiB); }), {"scheduler belongs to another manager"}));
+  const auto tensor = first->tensor<int>({4}, "outlives its manager");
+  first.reset();
+  CHECK_THROWS_AS(second(Bytes{0}), UsageError);  // and it is free again
+  CHECK(second(16_KiB).report().device_budget == 16_KiB);
+}
+
 TEST_CASE("a smaller budget gives the rest back to the driver at once, a larger one takes it, and values stay") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     simulated::Options device_options;

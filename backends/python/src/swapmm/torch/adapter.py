@@ -20,7 +20,7 @@ from .compound import COMPOUND_REASON, parts_of
 from .guard import Guard
 from .interrupts import Lock
 from .kept import ATTRIBUTE, PACKED_REASON, SMALL_REASON, Kept, KeptStorages
-from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, in_groups, nbytes_of, resize_storage, signature_of, storage_of
+from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, has_nested, in_groups, nbytes_of, resize_storage, signature_of, storage_of
 from .outputs import Sizes
 from .places import SMALL, Record
 from .repeats import Repeat, Repeats
@@ -139,8 +139,10 @@ class Adapter:
         text, where = str(error), self.where()
         if where:
             text += f", in {where}"
-        if self.kept.bytes > self._reserve_step and isinstance(error, (errors.BundleTooLarge, errors.OutOfMemory)):
-            text += f"; {self.kept.bytes} bytes more cannot be swapped: {self.kept.reasons()}"
+        if self._reserved and isinstance(error, (errors.BundleTooLarge, errors.OutOfMemory)):
+            text += f"; {self._reserved} bytes more of the {self.budget} are for what cannot be swapped"
+            if self.kept.bytes > self._reserve_step:
+                text += f", which has {self.kept.bytes}: {self.kept.reasons()}"
         raise type(error)(text) from failure
 
     def numbers(self) -> _native.Numbers:
@@ -473,7 +475,7 @@ class Adapter:
         signature = signature_of(function)
         if signature.dataless:
             return function(*args, **kwargs)
-        if signature.composite:
+        if signature.composite and not has_nested(args, kwargs):
             with mode:
                 results = function.decompose(*args, **kwargs)
             if results is not NotImplemented:

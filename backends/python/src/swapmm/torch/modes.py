@@ -33,6 +33,7 @@ from .operators import copy_storage, has_own_dispatch, nbytes_of, storage_of
 #: PyTorch can leave a mode alone while it compiles, since 2.8.
 COMPILES = hasattr(TorchDispatchMode, "ignore_compile_internals")
 _mode_at = torch._C._get_dispatch_mode
+_no_torch_function = torch._C.DisableTorchFunctionSubclass
 _FAKE, _PROXY = torch._C._TorchDispatchModeKey.FAKE, torch._C._TorchDispatchModeKey.PROXY
 
 
@@ -52,7 +53,8 @@ class Dispatch(TorchDispatchMode):
         if has_own_dispatch(types):
             # A mode of PyTorch's that stands for the class comes after this one, and the class does nothing then.
             return function(*args, **(kwargs or {})) if _mode_at(_PROXY) is not None else NotImplemented
-        return self.adapter.run(self, function, args, kwargs or {})
+        with _no_torch_function():  # what the adapter asks a tensor is not for the program's subclasses to see
+            return self.adapter.run(self, function, args, kwargs or {})
 
     def enter_below(self) -> None:
         """Becomes a mode of this thread, below those of the program that are there: these end before it does."""

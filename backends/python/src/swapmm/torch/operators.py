@@ -229,6 +229,11 @@ def has_own_dispatch(types: Iterable[type]) -> bool:
     return False
 
 
+def has_nested(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> bool:
+    """Whether a nested tensor is among the arguments: composite operators have kernels of their own for these."""
+    return any(tensor.is_nested for value in (*args, *kwargs.values()) for tensor in flat_tensors(value))
+
+
 def flat_tensors(value: Any) -> Iterator[torch.Tensor]:
     """The tensors in a value of any form."""
     kind = kind_of(value)

@@ -4,6 +4,7 @@ running it on the meta device, which has shapes and no data."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -12,6 +13,8 @@ from .operators import SEQUENCE, TENSOR, Signature, flat_tensors, kind_of, nbyte
 
 _META = torch.device("meta")
 _MOST_KEYS = 100_000
+#: What a dictionary may raise for a key that cannot be compared, as packed weights of quantized layers.
+_NO_KEY = (TypeError, NotImplementedError)
 
 
 class Sizes:
@@ -41,7 +44,7 @@ class Sizes:
             return None
         try:
             return self._known[key]
-        except TypeError:  # it cannot be compared
+        except _NO_KEY:
             return None
         except KeyError:
             found = _on_meta(function, args, kwargs) if signature.tells_sizes else None
@@ -50,18 +53,12 @@ class Sizes:
 
     def learn(self, key: Any, sizes: Optional[Tuple[int, ...]]) -> None:
         """What they really were. The key was asked for before."""
-        if key is not None and _is_hashable(key):
-            if len(self._known) >= _MOST_KEYS:
-                self._known.clear()
+        if key is None:
+            return
+        if len(self._known) >= _MOST_KEYS:
+            self._known.clear()
+        with contextlib.suppress(*_NO_KEY):
             self._known[key] = sizes
-
-
-def _is_hashable(key: Any) -> bool:
-    try:
-        hash(key)
-        return True
-    except TypeError:
-        return False
 
 
 def _shape(value: Any) -> Any:

@@ -20,16 +20,19 @@ namespace {
 
 /// Iterations until residents repeat; plans that do not by then begin each iteration with what is kept for good.
 constexpr int most_iterations = 12;
+constexpr int most_tries = 9;  // plans, each without one more store that had no room
 
 class OnDemand {
  public:
-  OnDemand(const Trace& trace, const Machine& machine, Victim victim)
+  /// `avoided`: of each memory, whether nothing passes it, and nothing is there that need not be.
+  OnDemand(const Trace& trace, const Machine& machine, Victim victim, const std::vector<bool>& avoided)
       : trace_(trace),
         machine_(machine),
         victim_(victim),
         engines_(trace, machine),
         uses_(trace),
-        paths_(machine, typical_size(trace)),
+        avoided_(avoided),
+        paths_(machine, typical_size(trace), avoided),
         now_(trace, machine),
         chain_(machine.memories.size(), trace.operations.size()),
         homes_(trace.tensors.size()),
@@ -72,6 +75,9 @@ class OnDemand {
     return plan;
   }
 
+  /// The memory that stores and had no room, if there is no plan because of it.
+  [[nodiscard]] std::optional<MemoryId> full_store() const { return full_store_; }
+
  private:
   void fail(std::string message) {
     if (!problem_) problem_ = Problem{std::move(message)};
@@ -83,13 +89,14 @@ class OnDemand {
   [[nodiscard]] Bytes size(TensorId tensor) const { return trace_.tensors[index(tensor)].bytes; }
   [[nodiscard]] bool is_home(TensorId tensor, MemoryId memory) const { return homes_[index(tensor)] == memory; }
 
+  [[nodiscard]] bool may_store(MemoryId memory) const { return !engines_.computes(memory) || memory == machine_.host; }
+
   /// Memories that run no operation of the trace, nearest to `memory` first, and those without a way back last.
   [[nodiscard]] std::vector<MemoryId> stores_near(MemoryId memory) const {
     std::vector<MemoryId> stores;
     for (std::size_t m = 0; m < machine_.memories.size(); ++m) {
       const auto store = id_at<MemoryId>(m);
-      const bool stores_only = !engines_.computes(store) || store == machine_.host;
-      if (stores_only && store != memory && paths_.reach(memory, store)) stores.push_back(store);
+      if (may_store(store) && !avoided_[m] && store != memory && paths_.reach(memory, store)) stores.push_back(store);
     }
     std::ranges::stable_sort(stores, {}, [&](MemoryId store) {
       return std::pair(!paths_.reach(store, memory), paths_.seconds(memory, store));
@@ -190,11 +197,13 @@ class OnDemand {
     if (victim_ == Victim::used_furthest_ahead) {
       for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) { set_victim_key(tensor); });
     }
-    for_each_access(trace_.operations[index(operation)],
-                    [&](TensorId tensor, Access) { pinned_.emplace_back(tensor, memory); });
-    for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) {
-      if (!problem_) bring(tensor, memory, !uses_.writes_whole(tensor, operation));
-    });
+    may_empty_ = memory;
+    bring_bundle(operation, memory);
+    if (!std::exchange(may_empty_, std::nullopt)) {  // what is left is in pieces: all leaves, and the bundle returns
+      pinned_.clear();
+      while (const auto tensor = problem_ ? std::nullopt : find_victim(memory)) evict(*tensor, memory, 0);
+      bring_bundle(operation, memory);
+    }
     if (problem_) return;
     chain_.run(operation, engines_.engine(operation), memory);
     const bool concerns_host = !uses_.given_at(operation).empty() || !uses_.host_reads_at(operation).empty();
@@ -212,6 +221,16 @@ class OnDemand {
     for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) {
       const bool wanted = uses_.host_reads_after(tensor, operation);
       if (!wanted && uses_.dead_after(tensor, operation)) end_value(tensor);
+    });
+  }
+
+  /// Until something fails, or there is no room for one of them although nothing else is there: see may_empty_.
+  void bring_bundle(OperationId operation, MemoryId memory) {
+    const bool may_empty = may_empty_.has_value();
+    for_each_access(trace_.operations[index(operation)], [&](TensorId t, Access) { pinned_.emplace_back(t, memory); });
+    for_each_access(trace_.operations[index(operation)], [&](TensorId tensor, Access) {
+      if (problem_ || may_empty != may_empty_.has_value()) return;
+      bring(tensor, memory, !uses_.writes_whole(tensor, operation));
     });
   }
 
@@ -339,7 +358,10 @@ class OnDemand {
       if (!victim) break;
       evict(*victim, memory, depth);
     }
-    if (!problem_) {
+    if (may_empty_ == memory) {
+      may_empty_.reset();
+    } else if (!problem_) {
+      if (may_store(memory)) full_store_ = memory;
       const TraceOperation& operation = trace_.operations[index(at_)];
       fail("operation " + std::to_string(index(at_)) + (operation.name.empty() ? "" : " \"" + operation.name + '"') +
            ": no room for " + name(tensor) + " of " + std::to_string(size(tensor).value) + " bytes in memory " +
@@ -381,8 +403,7 @@ class OnDemand {
   /// Copies the value to its home, or to the nearest memory with room.
   bool leave(TensorId tensor, MemoryId memory, std::size_t depth) {
     if (depth >= machine_.memories.size()) return false;  // what leaves makes others leave, but not in a circle
-    if (const auto home = homes_[index(tensor)]) {
-      if (!paths_.reach(memory, *home)) return false;
+    if (const auto home = homes_[index(tensor)]; home && paths_.reach(memory, *home)) {
       move(tensor, memory, *home, depth + 1);
       return true;
     }
@@ -442,6 +463,7 @@ class OnDemand {
   const Victim victim_;
   const detail::Engines engines_;
   const Uses uses_;
+  const std::vector<bool>& avoided_;
   const Paths paths_;
   Residency now_;
   CommandChain chain_;
@@ -453,13 +475,26 @@ class OnDemand {
   OperationId at_{};                            // the operation for which things move
   std::uint32_t position_ = 0;                  // of copies on engines that run operations, too
   std::vector<std::pair<TensorId, MemoryId>> pinned_;
+  std::optional<MemoryId> may_empty_;  // a bundle is brought there, and has always found room
+  std::optional<MemoryId> full_store_;
   std::optional<Problem> problem_;
 };
 
 }  // namespace
 
 Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim) {
-  return OnDemand(trace, machine, victim).plan();
+  std::vector<bool> avoided(machine.memories.size(), false);
+  std::optional<Problem> problem;
+  for (int tries = 0; tries < most_tries; ++tries) {
+    OnDemand search(trace, machine, victim, avoided);
+    Result<Plan> plan = search.plan();
+    if (plan) return plan;
+    if (!problem) problem = plan.problem();
+    const auto full = search.full_store();
+    if (!full || avoided[index(*full)]) break;
+    avoided[index(*full)] = true;
+  }
+  return *problem;
 }
 
 }  // namespace swapmm::v2::planning

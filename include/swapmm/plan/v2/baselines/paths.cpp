@@ -21,7 +21,7 @@ Bytes typical_size(const Trace& trace) {
   return Bytes{std::max<std::uint64_t>(1, sum.value / std::max<std::size_t>(1, trace.tensors.size()))};
 }
 
-Paths::Paths(const Machine& machine, Bytes typical)
+Paths::Paths(const Machine& machine, Bytes typical, const std::vector<bool>& ends_only)
     : machine_(machine), memories_(machine.memories.size()), ways_(memories_ * memories_) {
   std::vector<double> seconds;
   std::vector<std::vector<LinkId>> links_from(memories_);
@@ -33,12 +33,12 @@ Paths::Paths(const Machine& machine, Bytes typical)
     seconds.push_back(latency + bytes / static_cast<double>(rate_alone(machine, link)));
     links_from[index(link.from)].push_back(id_at<LinkId>(i));
   }
-  for (std::size_t from = 0; from < memories_; ++from) search(machine, from, links_from, seconds);
+  for (std::size_t from = 0; from < memories_; ++from) search(machine, from, links_from, seconds, ends_only);
 }
 
 // Dijkstra's algorithm.
 void Paths::search(const Machine& machine, std::size_t from, const std::vector<std::vector<LinkId>>& links_from,
-                   const std::vector<double>& seconds) {
+                   const std::vector<double>& seconds, const std::vector<bool>& ends_only) {
   using Reached = std::pair<double, std::size_t>;
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> open;
   Way* const ways = ways_.data() + from * memories_;
@@ -48,6 +48,7 @@ void Paths::search(const Machine& machine, std::size_t from, const std::vector<s
     const auto [time, memory] = open.top();
     open.pop();
     if (time > ways[memory].seconds) continue;
+    if (memory != from && !ends_only.empty() && ends_only[memory]) continue;
     for (const LinkId link : links_from[memory]) {
       Way& next = ways[index(machine.links[index(link)].to)];
       const double then = time + seconds[index(link)];

@@ -27,8 +27,9 @@ void for_each_passed(const Machine& machine, const std::vector<LinkId>& way, F&&
 /// nothing else used them.
 class Paths {
  public:
-  /// Takes memories squared, and links times their logarithm for each memory.
-  Paths(const Machine& machine, Bytes typical);
+  /// `ends_only`: memories that no way passes, for each memory of the machine; empty: none. Takes memories squared, and
+  /// links times their logarithm for each memory.
+  Paths(const Machine& machine, Bytes typical, const std::vector<bool>& ends_only = {});
 
   /// Whether there is a way; a memory reaches itself.
   [[nodiscard]] bool reach(MemoryId from, MemoryId to) const { return at(from, to).seconds < unreachable; }
@@ -46,7 +47,7 @@ class Paths {
 
   [[nodiscard]] const Way& at(MemoryId from, MemoryId to) const { return ways_[index(from) * memories_ + index(to)]; }
   void search(const Machine& machine, std::size_t from, const std::vector<std::vector<LinkId>>& links_from,
-              const std::vector<double>& seconds);
+              const std::vector<double>& seconds, const std::vector<bool>& ends_only);
 
   const Machine& machine_;
   std::size_t memories_;

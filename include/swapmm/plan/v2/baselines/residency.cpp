@@ -6,13 +6,20 @@
 
 namespace swapmm::v2::planning {
 
+namespace {
+
+/// Sizes count as rounded up to the alignment, so what is left at the end holds nothing.
+Bytes usable(const Memory& memory) { return Bytes{memory.bytes->value - memory.bytes->value % memory.alignment.value}; }
+
+}  // namespace
+
 Residency::Residency(const Trace& trace, const Machine& machine)
     : trace_(&trace),
       machine_(&machine),
       places_(trace.tensors.size()),
       current_(trace.tensors.size()),
       by_address_(machine.memories.size()) {
-  for (const Memory& memory : machine.memories) free_.emplace_back(memory.bytes ? memory.bytes->value : 0);
+  for (const Memory& memory : machine.memories) free_.emplace_back(memory.bytes ? usable(memory).value : 0);
 }
 
 const Residency::Place* Residency::find(TensorId tensor, MemoryId memory) const {
@@ -29,6 +36,7 @@ std::optional<Bytes> Residency::hole(TensorId tensor, MemoryId memory) const {
     const auto offset = free_[index(memory)].lowest(size.value, in.alignment.value);
     return offset ? std::optional{Bytes{*offset}} : std::nullopt;
   }
+  const Bytes bytes = usable(in);
   const auto fitting = [&](Bytes from) -> std::optional<Bytes> {
     auto offset = checked_round_up(from, in.alignment);
     if (!offset) return std::nullopt;
@@ -40,7 +48,7 @@ std::optional<Bytes> Residency::hole(TensorId tensor, MemoryId memory) const {
         if (!offset) return std::nullopt;
       }
     }
-    if (*offset > *in.bytes || size > *in.bytes - *offset) return std::nullopt;
+    if (*offset > bytes || size > bytes - *offset) return std::nullopt;
     return offset;
   };
   Bytes from;
