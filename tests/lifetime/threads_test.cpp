@@ -179,6 +179,31 @@ TEST_CASE("a manager's end waits for the thread that is inside; afterwards that 
   check_clean(device);
 }
 
+TEST_CASE("a thread may wait for a download while another one ends the manager: it has the value, if not at once") {
+  const Simulated device;
+  for (int round = 0; round < 100; ++round) {
+    std::optional<Manager> manager;
+    manager.emplace(device, small);
+    auto tensor = manager->tensor<int>({length});
+    tensor.upload(std::vector<int>(length, round));
+    std::vector<int> seen(length);
+    PendingDownload<Simulated> download = tensor.download_async(seen);
+    bool refused = false;
+    std::thread other([&] {
+      try {
+        download.wait();
+      } catch (const Error&) {
+        refused = true;  // the manager was ending
+      }
+    });
+    manager.reset();
+    other.join();
+    if (refused) download.wait();
+    CHECK(seen == std::vector<int>(length, round));
+  }
+  check_clean(device);
+}
+
 TEST_CASE("managers in different threads, each with a device of its own, know nothing of each other") {
   std::vector<Simulated> devices(3);
   in_threads(3, [&](std::size_t self) {
