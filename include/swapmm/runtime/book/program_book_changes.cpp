@@ -54,8 +54,10 @@ std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_cas
   if (times == 0) {
     // Regular programs may read a value in each iteration, too.
     const std::size_t most = options_.drops == DropRule::proven || programs.unpaid != 0 ? 100 : 32;
-    const auto rounds = is_faster ? demand->least() / (demand->least() - plan_case.predicted) : most;
-    const std::size_t iterations = std::min<std::size_t>(most, rounds) * plan_case.members.size();
+    const auto rounds = [&] {
+      return static_cast<std::size_t>(demand->least() / (demand->least() - plan_case.predicted));
+    };
+    const std::size_t iterations = (is_faster ? std::min(most, rounds()) : most) * plan_case.members.size();
     return iterations - std::min(iterations, plan_case.seen);
   }
   if (demand && !is_faster) return PlanCase::never;
