@@ -37,7 +37,7 @@ enum class Format : std::uint8_t { trace, plan };
 [[nodiscard]] Plan plan_from(const std::string& path, std::string_view text);
 [[nodiscard]] Machine machine_from(const std::string& path, std::string_view text);
 
-/// Whether a text says that it is of version 2.
+/// Whether a text says that it is of version 2, or of a later one: those are refused by what reads version 2.
 [[nodiscard]] bool is_version_2(std::string_view text);
 /// A machine or a plan of version 2, or one of version 1 as version 2.
 [[nodiscard]] v2::Machine machine_v2_from(const std::string& path, std::string_view text);

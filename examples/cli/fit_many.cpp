@@ -9,6 +9,7 @@
 
 #include <swapmm/answers/ways/ways.hpp>
 #include <swapmm/base/text/figures.hpp>
+#include <swapmm/ir/bundle.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/planners.hpp>
@@ -52,18 +53,14 @@ std::vector<Device> devices_of(const FitMany& asked, const Trace& trace, const v
   }
   for (std::size_t i = 0; i < trace.operations.size(); ++i) {
     const v2::MemoryId memory = engines.memory(id_at<OperationId>(i));
-    Bytes bundle;
-    for_each_access(trace.operations[i], [&](TensorId tensor, Access) {
-      bundle += round_up(trace.tensors[index(tensor)].bytes, alignment(memory));
-    });
-    Device& device = *std::find_if(devices.begin(), devices.end(), [&](const Device& d) { return d.memory == memory; });
-    device.largest_bundle = std::max(device.largest_bundle, bundle);
+    Bytes& largest = std::ranges::find(devices, memory, &Device::memory)->largest_bundle;
+    largest = std::max(largest, detail::bundle_bytes(trace, trace.operations[i], alignment(memory)));
   }
   return devices;
 }
 
 bool is_device(const std::vector<Device>& devices, v2::MemoryId memory) {
-  return std::any_of(devices.begin(), devices.end(), [&](const Device& device) { return device.memory == memory; });
+  return std::ranges::find(devices, memory, &Device::memory) != devices.end();
 }
 
 /// The machine without what is stored in a memory: no link joins it.

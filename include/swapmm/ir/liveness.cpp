@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include <swapmm/ir/bundle.hpp>
 #include <swapmm/ir/limits.hpp>
 
 namespace swapmm {
@@ -125,11 +126,10 @@ Liveness analyze_liveness(const Trace& trace, Bytes alignment) {
   Liveness liveness;
   liveness.uses.resize(trace.tensors.size());
   for (std::size_t i = 0; i < n; ++i) {
-    Bytes bundle;
     for_each_access(trace.operations[i], [&](TensorId id, Access access) {
       liveness.uses[index(id)].push_back({id_at<OperationId>(i), access});
-      bundle += round_up(trace.tensors[index(id)].bytes, alignment);
     });
+    const Bytes bundle = detail::bundle_bytes(trace, trace.operations[i], alignment);
     if (bundle > liveness.largest_bundle) {
       liveness.largest_bundle = bundle;
       liveness.largest_bundle_operation = id_at<OperationId>(i);

@@ -183,7 +183,7 @@ Result<Packing> pack_towards(const PackingProblem& problem, PackingEffort effort
   const Foundation foundation(problem);
   const Shape shape(problem, foundation.others());
   const std::uint64_t load = packing_load(problem).value - foundation.height();
-  const std::uint64_t capacity = problem.capacity.value - problem.capacity.value % problem.alignment.value;
+  const std::uint64_t capacity = round_down(problem.capacity, problem.alignment).value;
   // If the foundation leaves no room, the rest is packed greedily, as low as that gets it.
   const std::uint64_t goal = capacity >= foundation.height() ? capacity - foundation.height() : 0;
   const Offsets wanted = preferred.empty() ? Offsets{} : foundation.preferred(preferred);

@@ -5,6 +5,8 @@
 #include <string>
 #include <tuple>
 
+#include <swapmm/ir/bundle.hpp>
+
 namespace swapmm::planning {
 namespace {
 
@@ -12,9 +14,7 @@ Problem bundle_too_large(const PlanningCase& planning) {
   const Liveness& liveness = planning.liveness;
   const std::size_t operation = index(liveness.largest_bundle_operation);
   const Machine& machine = planning.machine;
-  Bytes bytes;
-  for_each_access(planning.trace.operations[operation],
-                  [&](TensorId id, Access) { bytes += planning.trace.tensors[index(id)].bytes; });
+  const Bytes bytes = swapmm::detail::bundle_bytes(planning.trace, planning.trace.operations[operation], Bytes{1});
   const std::string rounded = bytes <= machine.device_budget ? " (sizes rounded up to multiples of " +
                                                                    std::to_string(machine.alignment.value) + ")"
                                                              : "";

@@ -53,11 +53,12 @@ std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_cas
   const bool is_faster = demand && slower(demand->least(), plan_case.predicted);
   if (times == 0) {
     // Regular programs may read a value in each iteration, too.
-    const std::size_t most = options_.drops == DropRule::proven || programs.unpaid != 0 ? 100 : 32;
-    const auto rounds = [&] {
-      return static_cast<std::size_t>(demand->least() / (demand->least() - plan_case.predicted));
-    };
-    const std::size_t iterations = (is_faster ? std::min(most, rounds()) : most) * plan_case.members.size();
+    std::size_t rounds = options_.drops == DropRule::proven || programs.unpaid != 0 ? 100 : 32;
+    if (is_faster) {
+      const auto saved = demand->least() - plan_case.predicted;
+      rounds = std::min(rounds, static_cast<std::size_t>(demand->least() / saved));
+    }
+    const std::size_t iterations = rounds * plan_case.members.size();
     return iterations - std::min(iterations, plan_case.seen);
   }
   if (demand && !is_faster) return PlanCase::never;

@@ -9,7 +9,7 @@ namespace swapmm::v2::planning {
 namespace {
 
 /// Sizes count as rounded up to the alignment, so what is left at the end holds nothing.
-Bytes usable(const Memory& memory) { return Bytes{memory.bytes->value - memory.bytes->value % memory.alignment.value}; }
+Bytes usable(const Memory& memory) { return round_down(*memory.bytes, memory.alignment); }
 
 }  // namespace
 
