@@ -59,7 +59,7 @@ swapmm_files(include/swapmm/interface
   HEADERS options report shared_links
   SOURCES report)
 swapmm_files(include/swapmm/ir
-  HEADERS bundle graph limits liveness profile trace
+  HEADERS bundle graph limits liveness profile same_program trace
   SOURCES digest graph liveness profile trace)
 swapmm_files(include/swapmm/ir/calls
   HEADERS call iteration program_graph repetition run window

@@ -23,7 +23,9 @@ PlanningOptions within_processor_time(double seconds) {
   PlanningOptions options;
   const double start = processor_seconds();
   if (seconds > 0) {
-    options.go_on = [start, seconds](const PlanningProgress&) { return processor_seconds() - start < seconds; };
+    options.go_on = [start, seconds](const PlanningProgress& progress) {
+      return processor_seconds() - start < progress.part * seconds;
+    };
   }
   return options;
 }

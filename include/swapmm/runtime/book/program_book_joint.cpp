@@ -107,7 +107,9 @@ void ProgramBook::offer(const Named& programs, const PlanCase& plan_case, const 
       one.h2d = faster(one.h2d, machine.links_alone->first);
       one.d2h = faster(one.d2h, machine.links_alone->second);
     }
-    part.number = member.group().offer(member.id(), {part.program.trace, one});
+    std::optional<Plan> known;
+    if (plan_case.plan->without_replays == nullptr) known = plan_case.plan->plan;
+    part.number = member.group().offer(member.id(), {part.program.trace, one, std::move(known)});
   }
   joint_ = std::move(part);
 }

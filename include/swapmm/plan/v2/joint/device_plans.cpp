@@ -6,11 +6,13 @@
 #include <optional>
 #include <utility>
 
+#include <swapmm/ir/same_program.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best_search.hpp>
 #include <swapmm/plan/simulate.hpp>
+#include <swapmm/plan/validate.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
@@ -18,7 +20,8 @@ namespace {
 namespace v1 = swapmm::planning;
 
 bool are_same(const SpreadCase& all, std::size_t a, std::size_t b) {
-  return all.parts[a].trace == all.parts[b].trace && machine_of_part(all, a, 1) == machine_of_part(all, b, 1);
+  return swapmm::detail::is_same_program(all.parts[a].trace, all.parts[b].trace) &&
+         machine_of_part(all, a, 1) == machine_of_part(all, b, 1);
 }
 
 BestOptions search_options() {
@@ -35,7 +38,7 @@ class DeviceSearch {
  public:
   DeviceSearch(const Trace& trace, swapmm::Machine machine, double speed)
       : speed_(speed), machine_(std::move(machine)), planning_(v1::make_planning_case(trace, machine_)) {
-    limits_.go_on = [this](const PlanningProgress&) { return !go_on_ || go_on_(); };
+    limits_.go_on = [this](const PlanningProgress&) { return !go_on_ || go_on_(until_); };
     if (!planning_) return;
     Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning_, v1::Pace::one_at_a_time, "best");
     if (!first) {
@@ -47,11 +50,17 @@ class DeviceSearch {
 
   [[nodiscard]] double speed() const { return speed_; }
 
-  Result<swapmm::Plan> run(int rounds, const std::function<bool()>& go_on) {
+  /// Goes on from this plan if it is better than the best one so far.
+  void offer(const swapmm::Plan& plan) {
+    if (best_) best_->offer(plan);
+  }
+
+  Result<swapmm::Plan> run(int rounds, const DevicePlans::GoOn& go_on, double until) {
     if (!planning_) return planning_.problem();
     if (problem_) return *problem_;
     go_on_ = go_on;
-    if (!search_) search_.emplace(*planning_, options_, limits_, *best_, [this] { return !go_on_ || go_on_(); });
+    until_ = until;
+    if (!search_) search_.emplace(*planning_, options_, limits_, *best_, [this] { return !go_on_ || go_on_(1); });
     best_->count_as_equal(std::chrono::nanoseconds{0});  // the last run may have looked for fewer bytes
     search_->run({}, rounds);
     if (!search_->is_near_bound()) search_->offer_belady();
@@ -65,7 +74,8 @@ class DeviceSearch {
   Result<v1::PlanningCase> planning_;
   BestOptions options_ = search_options();
   PlanningOptions limits_;
-  std::function<bool()> go_on_;  // of the current call
+  DevicePlans::GoOn go_on_;  // of the current call
+  double until_ = 1;         // the same
   std::optional<Problem> problem_;
   std::optional<v1::BestPlan> best_;
   std::optional<v1::BestSearch> search_;
@@ -84,8 +94,7 @@ DevicePlans::DevicePlans(const SpreadCase& all) : all_(all) {
   searches_.resize(first_.size());
 }
 
-Result<std::size_t> DevicePlans::search(std::size_t kind, double speed, int rounds,
-                                        const std::function<bool()>& go_on) {
+Result<std::size_t> DevicePlans::search(std::size_t kind, double speed, int rounds, const GoOn& go_on, double until) {
   auto& searches = searches_[kind];
   auto at = std::ranges::find_if(searches, [&](const auto& search) { return search->speed() == speed; });
   if (at == searches.end()) {
@@ -93,8 +102,11 @@ Result<std::size_t> DevicePlans::search(std::size_t kind, double speed, int roun
     searches.push_back(
         std::make_unique<DeviceSearch>(all_.parts[part].trace, machine_of_part(all_, part, speed), speed));
     at = std::prev(searches.end());
+    for (const DevicePlan& known : plans_[kind]) {
+      if (known.speed == speed) (*at)->offer(known.plan);
+    }
   }
-  const Result<swapmm::Plan> plan = (*at)->run(rounds, go_on);
+  const Result<swapmm::Plan> plan = (*at)->run(rounds, go_on, until);
   if (!plan) return plan.problem();
   return add(kind, speed, *plan);
 }
@@ -105,6 +117,16 @@ Result<std::size_t> DevicePlans::plan_alone(std::size_t kind, const PlanningOpti
       swapmm::make_plan("best", all_.parts[part].trace, machine_of_part(all_, part, 1), options);
   if (!plan) return plan.problem();
   return add(kind, 1, *plan);
+}
+
+std::optional<std::size_t> DevicePlans::know(std::size_t part, const swapmm::Plan& plan) {
+  const std::size_t kind = kind_of_[part];
+  const Trace& trace = all_.parts[first_[kind]].trace;
+  swapmm::Plan here = plan;
+  here.trace_digest = digest(trace);
+  here.machine = machine_of_part(all_, first_[kind], 1);
+  if (!validate(trace, here).empty()) return std::nullopt;
+  return add(kind, 1, here);
 }
 
 std::size_t DevicePlans::add(std::size_t kind, double speed, const swapmm::Plan& plan) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <swapmm/base/result.hpp>
@@ -41,12 +42,17 @@ class DevicePlans {
   /// The plans of a kind so far, in the order in which they were made.
   [[nodiscard]] const std::deque<DevicePlan>& of_kind(std::size_t kind) const { return plans_[kind]; }
 
-  /// Searches on for the best plan at this speed, for so many rounds of the search of `best`, or until `go_on` returns
-  /// false. Returns the position of the plan; that of an older one if it is the same.
-  [[nodiscard]] Result<std::size_t> search(std::size_t kind, double speed, int rounds,
-                                           const std::function<bool()>& go_on);
+  /// Whether planning may go on until this part of its time has passed.
+  using GoOn = std::function<bool(double until)>;
+
+  /// Searches on for the best plan at this speed, for so many rounds of the search of `best`, or until this part of the
+  /// time has passed. The first time, the search is prepared first, for which there is all of the time. Returns the
+  /// position of the plan; that of an older one if it is the same.
+  [[nodiscard]] Result<std::size_t> search(std::size_t kind, double speed, int rounds, const GoOn& go_on, double until);
   /// The same with the planner `best` and all of the speed: what the device would have if it were alone.
   [[nodiscard]] Result<std::size_t> plan_alone(std::size_t kind, const PlanningOptions& options);
+  /// A plan for a device alone that was made elsewhere. Returns its position; nothing if it is not valid there.
+  [[nodiscard]] std::optional<std::size_t> know(std::size_t part, const swapmm::Plan& plan);
 
  private:
   std::size_t add(std::size_t kind, double speed, const swapmm::Plan& plan);

@@ -124,7 +124,10 @@ Result<DevicesPlan> plan_devices(std::span<const DeviceProgram> programs, const 
     bound = std::max(bound, swapmm::planning::compute_time(program.trace));
   }
   const Turns::Who most = with_turns ? Turns::Who::later : Turns::Who::nobody;
-  Result<JointPlan> found = search_parts(all, options, bound, most);
+  std::vector<const swapmm::Plan*> known;
+  for (const DeviceProgram& program : programs) known.push_back(program.known ? &*program.known : nullptr);
+  const LazyBound of_computation = [bound](std::chrono::nanoseconds) { return bound; };
+  Result<JointPlan> found = search_parts(all, options, of_computation, most, known);
   if (!found) return found.problem();
   DevicesPlan result;
   result.iteration = found->plan.predicted.iteration;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace swapmm::v2::planning {
 struct DeviceProgram {
   Trace trace;
   swapmm::Machine machine;
+  /// A plan for the device alone that is known already: the search begins with it. One that is not valid for the trace
+  /// and the budget is not used.
+  std::optional<swapmm::Plan> known{};
 };
 
 /// Several devices as one machine that runs one program. Their operations take turns by their part of the iteration.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,10 @@ namespace {
 
 /// How often `best` may ask whether to go on when it plans a device alone. It asks every few milliseconds.
 constexpr int asks_at_first = 250;
+/// With a time limit, planning the first time ends after this part of it, and the devices' plans take no more than this.
+/// A bound and what the search still finds must follow.
+constexpr double first_part = 0.6;
+constexpr double first_part_of_devices = 0.45;
 /// Changes that are tried in a row: so many divided by the operations, within these limits.
 constexpr std::size_t work_of_changes = 130'000;
 constexpr std::size_t fewest_changes = 5;
@@ -42,29 +47,33 @@ constexpr std::size_t index_of(Turns::Who who) { return static_cast<std::size_t>
 
 class JointSearch {
  public:
-  JointSearch(const SpreadCase& all, const PlanningOptions& options, std::chrono::nanoseconds lower_bound,
-              Turns::Who most)
-      : all_(all), options_(options), lower_bound_(lower_bound), most_(most), devices_(all) {
+  JointSearch(const SpreadCase& all, const PlanningOptions& options, const LazyBound& ask_bound, Turns::Who most)
+      : all_(all), options_(options), ask_bound_(ask_bound), most_(most), devices_(all) {
     for (std::size_t part = 0; part < all.parts.size(); ++part) {
       evenly_.push_back(static_cast<double>(part) / static_cast<double>(all.parts.size() - 1));
     }
   }
 
-  Result<JointPlan> run() {
+  Result<JointPlan> run(std::span<const swapmm::Plan* const> known) {
     const std::vector<double> speeds = speeds_to_try();
-    const auto try_speeds = [&](std::size_t first, std::size_t end) {
-      for (std::size_t s = first; s < std::min(end, speeds.size()); ++s) {
-        if (best_ && is_over()) return;
-        search_devices(speeds[s], 1);
-        try_turns();
-      }
-    };
+    begin_with(known);
     // First what each device has alone, and what it has if all copy.
-    try_speeds(0, 2);
+    until_ = first_part;
+    const std::size_t first_speeds = std::min<std::size_t>(speeds.size(), 2);
+    for (std::size_t s = 0; s < first_speeds; ++s) {
+      if (best_ && is_over()) break;
+      search_devices(speeds[s], 1, first_part_of_devices, first_speeds - s);
+    }
+    try_turns();
     if (!best_) return problem_.value_or(Problem{"no plan was found"});
+    until_ = 1;
+    lower_bound_ = ask_bound_(std::chrono::nanoseconds{std::llround(merit_.first)});
     change_at_random();
     if (!is_over()) deepen(2);
-    try_speeds(2, speeds.size());
+    for (std::size_t s = first_speeds; s < speeds.size() && !is_over(); ++s) {
+      search_devices(speeds[s], 1, 1, speeds.size() - s + 1);
+      try_turns();
+    }
     change_at_random();
     if (!options_.go_on) {
       predict(all_.trace, best_->plan);  // what was judged is an estimate
@@ -102,7 +111,24 @@ class JointSearch {
   [[nodiscard]] PlanningProgress progress() const {
     return {std::chrono::nanoseconds{best_ ? std::llround(merit_.first) : 0}, lower_bound_};
   }
-  [[nodiscard]] bool is_over() const { return is_optimal() || (options_.go_on && !options_.go_on(progress())); }
+  [[nodiscard]] bool is_over() const { return is_over(until_); }
+  [[nodiscard]] bool is_over(double until) const {
+    if (is_optimal()) return true;
+    PlanningProgress progress = this->progress();
+    progress.part = until;
+    return options_.go_on && !options_.go_on(progress);
+  }
+  /// The part of the time that has passed, as far as `go_on` tells.
+  [[nodiscard]] double passed() const {
+    double least = 0;
+    double most = 1;
+    constexpr int halvings = 8;
+    for (int i = 0; i < halvings; ++i) {
+      const double middle = (least + most) / 2;
+      (is_over(middle) ? least : most) = middle;
+    }
+    return least;
+  }
 
   /// For a search for one device: it may ask so often, and must end when the whole search must.
   [[nodiscard]] PlanningOptions limited(int asks) const {
@@ -142,11 +168,26 @@ class JointSearch {
     return std::ranges::all_of(latest_, [](const auto& plan) { return plan.has_value(); });
   }
 
-  /// Searches on for all kinds of devices, and judges what all of them become.
-  void search_devices(double speed, int rounds) {
+  /// Plans that are known already. If each device has one, all of them side by side are the first choice.
+  void begin_with(std::span<const swapmm::Plan* const> known) {
+    Choice choice{{}, {Turns::Who::nobody, 0, 1, evenly_}};
+    for (std::size_t part = 0; part < known.size(); ++part) {
+      const std::optional<std::size_t> plan =
+          known[part] != nullptr ? devices_.know(part, *known[part]) : std::optional<std::size_t>{};
+      if (plan) choice.plans.push_back(*plan);
+    }
+    if (choice.plans.size() == parts()) add_uniform(std::move(choice), 1);
+  }
+
+  /// Searches on for all kinds of devices, and judges what all of them become. Until this part of the time, it is the
+  /// first of so many such searches, which get equal parts of what is left.
+  void search_devices(double speed, int rounds, double until, std::size_t searches) {
     latest_.assign(devices_.kinds(), std::nullopt);
     for (std::size_t kind = 0; kind < devices_.kinds(); ++kind) {
-      keep_latest(kind, devices_.search(kind, speed, rounds, [this] { return !is_over(); }));
+      const double now = options_.go_on ? passed() : 0;
+      const std::size_t to_come = searches * devices_.kinds() - kind;
+      const double end = now + std::max(until - now, 0.0) / static_cast<double>(to_come);
+      keep_latest(kind, devices_.search(kind, speed, rounds, [this](double part) { return !is_over(part); }, end));
     }
     judge_uniform(speed);
   }
@@ -176,8 +217,12 @@ class JointSearch {
     if (!has_latest()) return;
     Choice choice{{}, {Turns::Who::nobody, 0, 1, evenly_}};
     for (std::size_t part = 0; part < parts(); ++part) choice.plans.push_back(*latest_[devices_.kind(part)]);
+    add_uniform(std::move(choice), speed);
+  }
+
+  void add_uniform(Choice choice, double speed) {
     uniform_.emplace_back(judge(choice), choice);
-    if (speed == 1) alone_ = choice;
+    if (speed == 1) alone_ = std::move(choice);
   }
 
   /// The best choice, with the plans that were made last for all parts, and for those with this speed.
@@ -315,10 +360,10 @@ class JointSearch {
     for (std::size_t part = 0; part < parts(); ++part) wanted.push_back(plan_of(best_choice_, part).speed);
     std::ranges::sort(wanted, std::greater{});
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    for (const double speed : wanted) {
+    for (std::size_t w = 0; w < wanted.size(); ++w) {
       if (is_over()) return;
-      search_devices(speed, rounds);
-      judge_latest(speed);
+      search_devices(wanted[w], rounds, 1, wanted.size() - w + 1);  // turns come after them
+      judge_latest(wanted[w]);
     }
     try_turns();
     change_at_random();
@@ -326,7 +371,9 @@ class JointSearch {
 
   const SpreadCase& all_;
   const PlanningOptions& options_;
-  const std::chrono::nanoseconds lower_bound_;
+  const LazyBound& ask_bound_;
+  std::chrono::nanoseconds lower_bound_{0};
+  double until_ = 1;  // the part of the time after which what is done now ends
   const Turns::Who most_;
   DevicePlans devices_;
   std::vector<double> evenly_;                      // positions of windows
@@ -346,7 +393,7 @@ class JointSearch {
 }  // namespace
 
 Result<Plan> search_jointly(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                            std::chrono::nanoseconds lower_bound) {
+                            const LazyBound& lower_bound) {
   const Result<SpreadCase> all = make_spread_case(trace, machine);
   if (!all) return all.problem();
   if (all->parts.size() < 2) return Problem{"only one engine computes"};
@@ -355,9 +402,9 @@ Result<Plan> search_jointly(const Trace& trace, const Machine& machine, const Pl
   return std::move(found->plan);
 }
 
-Result<JointPlan> search_parts(const SpreadCase& all, const PlanningOptions& options,
-                               std::chrono::nanoseconds lower_bound, Turns::Who most) {
-  return JointSearch(all, options, lower_bound, most).run();
+Result<JointPlan> search_parts(const SpreadCase& all, const PlanningOptions& options, const LazyBound& lower_bound,
+                               Turns::Who most, std::span<const swapmm::Plan* const> known) {
+  return JointSearch(all, options, lower_bound, most).run(known);
 }
 
 }  // namespace swapmm::v2::planning

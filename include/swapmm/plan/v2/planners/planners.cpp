@@ -171,13 +171,12 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
     if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
   };
   if (best && best->predicted.iteration == best->predicted.compute) return best;
-  offer(plan_on_demand(planning::Victim::least_recently_used, trace, machine));
+  // It is rarely the better one.
+  const auto has_time = [&] { return !options.go_on || options.go_on(PlanningProgress{.part = 0.1}); };
+  if (!best || has_time()) offer(plan_on_demand(planning::Victim::least_recently_used, trace, machine));
   const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
   Result<Plan> found = planning::search_stores(trace, machine, options, bound);
-  if (!found) {
-    if (is_optimal()) return best;
-    found = planning::search_jointly(trace, machine, options, bound(std::chrono::nanoseconds{0}));
-  }
+  if (!found) found = planning::search_jointly(trace, machine, options, bound);
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
   // What searches takes all the time that it is given.
@@ -237,8 +236,8 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
   }
   std::optional<Result<std::chrono::nanoseconds>> known;
   const planning::LazyBound bound = [&](std::chrono::nanoseconds fastest) {
-    // When planning is to end, a dozen steps are worth their time.
-    const auto go_on = [&, steps = 12]() mutable {
+    // When planning is to end, a dozen steps are worth their time; for several devices each takes longer.
+    const auto go_on = [&, steps = trace.engines.size() > 1 ? 0 : 12]() mutable {
       const PlanningProgress progress{fastest, std::chrono::nanoseconds{0}, 0.8};
       return !options.go_on || options.go_on(progress) || steps-- > 0;
     };

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/ir/same_program.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/planners.hpp>
@@ -32,9 +33,30 @@ std::chrono::nanoseconds roundings(const planning::CutLinks& links, const Trace&
   return std::chrono::nanoseconds{static_cast<std::int64_t>(copies)};
 }
 
-/// The memory of an engine, and this memory with others that have a limit, those with the fastest links to it first:
-/// all of them, and at most two sets in between. What is in one of several memories needs no copy from the others, so
-/// each set gives a bound.
+/// Which memories with a limit can be reached from this one through links in either direction without passing one that
+/// has none. To others, what is in a set of memories gets through a memory without limit only: adding them to the set
+/// makes its bound no larger.
+std::vector<bool> neighbours_of(const Machine& machine, MemoryId memory) {
+  std::vector<bool> reached(machine.memories.size(), false);
+  std::vector<MemoryId> next{memory};
+  reached[index(memory)] = true;
+  while (!next.empty()) {
+    const MemoryId from = next.back();
+    next.pop_back();
+    for (const Link& link : machine.links) {
+      if (link.to != from && link.from != from) continue;
+      const MemoryId other = link.to == from ? link.from : link.to;
+      if (reached[index(other)] || !machine.memories[index(other)].bytes) continue;
+      reached[index(other)] = true;
+      next.push_back(other);
+    }
+  }
+  return reached;
+}
+
+/// The memory of an engine, and this memory with others that have a limit and are not behind one that has none, those
+/// with the fastest links to it first: all of them, and at most two sets in between. What is in one of several memories
+/// needs no copy from the others, so each set gives a bound.
 ///
 /// What the host gives and reads counts less for them: see for_several().
 std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId memory) {
@@ -44,10 +66,11 @@ std::vector<std::vector<MemoryId>> device_sets(const Machine& machine, MemoryId 
     std::uint64_t& rate = rates[index(link.to == memory ? link.from : link.to)];
     rate = std::max(rate, link.bytes_per_second);
   }
+  const std::vector<bool> reached = neighbours_of(machine, memory);
   std::vector<MemoryId> others;
   for (std::size_t m = 0; m < machine.memories.size(); ++m) {
     const auto other = id_at<MemoryId>(m);
-    if (other != memory && machine.memories[m].bytes) others.push_back(other);
+    if (other != memory && reached[m]) others.push_back(other);
   }
   std::ranges::stable_sort(others, [&](MemoryId a, MemoryId b) { return rates[index(a)] > rates[index(b)]; });
   std::vector<std::vector<MemoryId>> sets{{memory}};
@@ -101,6 +124,33 @@ std::chrono::nanoseconds bound_for_stores(const Trace& part, const Machine& mach
   return std::chrono::nanoseconds{static_cast<std::int64_t>(bound)};
 }
 
+/// Bounds for devices alone. Of those that run the same program in the same memory, one is computed.
+class DeviceBounds {
+ public:
+  explicit DeviceBounds(const BoundEffort& effort) : effort_(effort) {}
+
+  /// Nothing if it is not known, and `go_on` returns false; the first one is always computed.
+  std::optional<Result<std::chrono::nanoseconds>> of(const Trace& trace, const swapmm::Machine& machine,
+                                                     const std::function<bool()>& go_on) {
+    for (const Known& known : known_) {
+      if (known.machine == machine && swapmm::detail::is_same_program(known.trace, trace)) return known.bound;
+    }
+    if (!known_.empty() && !go_on()) return std::nullopt;
+    Result<std::chrono::nanoseconds> bound = swapmm::lower_bound(trace, machine, effort_);
+    known_.push_back({trace, machine, bound});
+    return bound;
+  }
+
+ private:
+  struct Known {
+    Trace trace;
+    swapmm::Machine machine;
+    Result<std::chrono::nanoseconds> bound;
+  };
+  const BoundEffort effort_;
+  std::vector<Known> known_;
+};
+
 }  // namespace
 
 Result<std::chrono::nanoseconds> lower_bound(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
@@ -126,6 +176,7 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
     return std::max(bound, *with_ways);
   }
   if (compute.size() > most_engines) return bound;
+  DeviceBounds alone_bounds(effort);
   for (const auto& [engine, time] : compute) {
     // What the host gives to an engine in its own memory needs no copy.
     const MemoryId memory = *machine.engines[index(engine)].memory;
@@ -134,7 +185,6 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
     if (!check_trace(part)) continue;
     std::optional<swapmm::Machine> alone;
     for (const std::vector<MemoryId>& device : device_sets(machine, memory)) {
-      if (device.size() > 1 && !go_on()) break;
       auto merged = planning::merged_host(machine, device);
       if (!merged) continue;
       // Pieces may leave less than a multiple of the alignment unused.
@@ -144,17 +194,18 @@ Result<std::chrono::nanoseconds> planning::lower_bound_while(const Trace& trace,
       const Trace several = device.size() == 1 ? Trace{} : for_several(part, has_host);
       const Trace& problem = device.size() == 1 ? part : several;
       if (!check_trace(problem)) continue;
-      const Result<std::chrono::nanoseconds> copies = swapmm::lower_bound(problem, *merged, effort);
-      if (!copies) return copies.problem();
-      bound = std::max(bound, *copies - roundings(planning::links_across(machine, device), part));
+      const std::optional<Result<std::chrono::nanoseconds>> copies = alone_bounds.of(problem, *merged, go_on);
+      if (!copies) break;
+      if (!*copies) return copies->problem();
+      bound = std::max(bound, **copies - roundings(planning::links_across(machine, device), part));
       if (device.size() == 1) alone = merged;
     }
     if (alone && compute.size() == 1) {
       bound = std::max(bound, bound_for_stores(part, machine, memory, *alone, go_on));
     }
   }
-  if (!go_on()) return bound;
-  const Result<std::chrono::nanoseconds> shared = planning::shared_bound(trace, machine, effort);
+  if (compute.size() == 1 && !go_on()) return bound;
+  const Result<std::chrono::nanoseconds> shared = planning::shared_bound(trace, machine, effort, go_on);
   if (!shared) return shared.problem();
   return std::max(bound, *shared);
 }

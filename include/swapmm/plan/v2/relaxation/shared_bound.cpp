@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <swapmm/ir/limits.hpp>
+#include <swapmm/ir/same_program.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 
@@ -185,8 +186,8 @@ BoundEffort little_of(BoundEffort effort) {
 
 class SharedBound {
  public:
-  SharedBound(const Trace& trace, const Machine& machine, const BoundEffort& effort)
-      : machine_(machine), effort_(little_of(effort)), devices_(devices_of(trace, machine)), bytes_(devices_.size()) {
+  SharedBound(const Trace& trace, const Machine& machine, const BoundEffort& effort, const std::function<bool()>& go_on)
+      : machine_(machine), effort_(little_of(effort)), go_on_(go_on), devices_(devices_of(trace, machine)), bytes_(devices_.size()) {
     for (const Device& device : devices_) phases_.push_back(phases_of(device));
   }
 
@@ -257,8 +258,11 @@ class SharedBound {
     if (bytes_[d]) return *bytes_[d];
     for (std::size_t other = 0; other < d; ++other) {
       if (!bytes_[other] || devices_[other].alone.device_budget != devices_[d].alone.device_budget) continue;
-      if (devices_[other].part == devices_[d].part) return *(bytes_[d] = bytes_[other]);
+      if (swapmm::detail::is_same_program(devices_[other].part, devices_[d].part)) return *(bytes_[d] = bytes_[other]);
     }
+    // What is not known counts as nothing. The first ones are worth their time.
+    const bool knows_any = std::ranges::any_of(bytes_, [](const auto& known) { return known.has_value(); });
+    if (knows_any && !go_on_()) return LeastBytes{};
     LeastBytes least;
     for (const auto& [in, out, bytes] : {std::tuple(true, false, &least.in), std::tuple(false, true, &least.out),
                                          std::tuple(true, true, &least.both)}) {
@@ -272,6 +276,7 @@ class SharedBound {
 
   const Machine& machine_;
   const BoundEffort effort_;
+  const std::function<bool()>& go_on_;
   const std::vector<Device> devices_;
   std::vector<std::optional<LeastBytes>> bytes_;
   std::vector<std::vector<Phase>> phases_;
@@ -279,9 +284,10 @@ class SharedBound {
 
 }  // namespace
 
-Result<std::chrono::nanoseconds> shared_bound(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
+Result<std::chrono::nanoseconds> shared_bound(const Trace& trace, const Machine& machine, const BoundEffort& effort,
+                                              const std::function<bool()>& go_on) {
   if (machine.capacities.empty()) return std::chrono::nanoseconds{0};
-  return SharedBound(trace, machine, effort).run();
+  return SharedBound(trace, machine, effort, go_on).run();
 }
 
 }  // namespace swapmm::v2::planning

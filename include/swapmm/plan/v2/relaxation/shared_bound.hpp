@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
@@ -20,7 +21,10 @@ namespace swapmm::v2::planning {
 ///   on is in the device; the rest comes later. And of what operations before it have made for it and for later ones,
 ///   the rest has left before. If each device has passed such a point, what all of them bring from then on goes over
 ///   the capacity after the first one has passed its own; and what leaves goes before the last one has.
+///
+/// When `go_on` returns false, the bytes of devices after the first are not found out: the bound is valid, and may be lower.
 [[nodiscard]] Result<std::chrono::nanoseconds> shared_bound(const Trace& trace, const Machine& machine,
-                                                            const BoundEffort& effort);
+                                                            const BoundEffort& effort,
+                                                            const std::function<bool()>& go_on);
 
 }  // namespace swapmm::v2::planning
