@@ -213,6 +213,7 @@ std::uint64_t ProgramBook::identify(Named& programs, IterationLog&& log) {
     if (log.timed) known->samples[i].add(duration);
     duration = known->samples[i].estimate();
   }
+  if (!proves_drops_) add_downloads(log, known->log);
   known->log = std::move(log);
   known->last_seen = clock_;
   return known->id;

@@ -112,7 +112,8 @@ class ProgramBuilder {
     program_.roles.push_back(added);
     program_.trace.tensors.push_back({tensor.name, tensor.bytes, TensorKind::transient, 0, tensor.copied});
     State state;
-    state.must_survive = !tensor.local() && (tensor.outlives >= iterations_ || tensor.lifetime == Lifetime::kept);
+    state.must_survive =
+        tensor.lifetime == Lifetime::kept || (!tensor.local() && tensor.outlives >= iterations_);
     state_.push_back(state);
     return role;
   }
@@ -341,6 +342,29 @@ std::vector<std::uint64_t> identity(const IterationLog& log) {
     }
   }
   return key;
+}
+
+void add_downloads(IterationLog& log, const IterationLog& before) {
+  const auto is_download = [](const LogEvent& event) { return event.what == LogEvent::What::download; };
+  if (std::ranges::none_of(before.events, is_download)) return;
+  std::vector<LogEvent> events;
+  events.reserve(log.events.size() + 1);
+  auto own = log.events.begin();
+  auto old = before.events.begin();
+  while (true) {
+    const auto first = events.size();
+    for (; own != log.events.end() && is_download(*own); ++own) events.push_back(*own);
+    for (; old != before.events.end() && is_download(*old); ++old) {
+      const auto is_there = [&](const LogEvent& event) { return event.index == old->index; };
+      if (std::none_of(events.begin() + static_cast<std::ptrdiff_t>(first), events.end(), is_there)) {
+        events.push_back(*old);
+      }
+    }
+    if (own == log.events.end() || old == before.events.end()) break;
+    events.push_back(*own++);
+    ++old;
+  }
+  log.events = std::move(events);
 }
 
 }  // namespace swapmm::runtime

@@ -99,4 +99,8 @@ struct Program {
 /// tensors that outlive them: their handles or producers. Names, durations and downloads do not count.
 [[nodiscard]] std::vector<std::uint64_t> identity(const IterationLog& log);
 
+/// Adds to an iteration what the host read in another one with the same identity(), where it was read: what was read
+/// once may be read again.
+void add_downloads(IterationLog& log, const IterationLog& before);
+
 }  // namespace swapmm::runtime

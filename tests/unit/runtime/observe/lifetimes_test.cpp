@@ -32,12 +32,13 @@ struct LifetimesLoop {
     for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
   }
 
-  void iterate(bool reads_value_first = false) {
+  void iterate(bool reads_value_first = false, bool host_reads = false) {
     auto iteration = manager.iteration("loop");
     if (reads_value_first) accumulate(manager, value, weights[0]);
     for (auto& weight : weights) increase(manager, weight, 1);
     set(manager, value, ++rounds);
     for (auto& weight : weights) accumulate(manager, value, weight);
+    if (host_reads) CHECK(holds(value, rounds));
   }
 
   Simulated device;
@@ -207,6 +208,66 @@ TEST_CASE("a value that the host reads in every iteration is not dropped, wherev
     CHECK(followed(loop) > 4);
     CHECK(loop.manager.report().divergences == 0);
   }
+}
+
+TEST_CASE("a value that the host read in one of the observed iterations is not dropped, whichever of them it was") {
+  for (const DropRule drops : {DropRule::by_evidence, DropRule::observed}) {
+    for (const int observe : {2, 4}) {
+      for (int read_in = 0; read_in < observe; ++read_in) {
+        CAPTURE(observe);
+        CAPTURE(read_in);
+        SchedulerOptions options;
+        options.observe = static_cast<std::size_t>(observe);
+        options.drops = drops;
+        LifetimesLoop loop(persistent, Scheduler(options));
+        for (int i = 0; i < 60; ++i) {
+          loop.iterate(false, i == read_in || i > 55);
+        }
+        CHECK(followed(loop) > 20);
+        CHECK(loop.manager.report().divergences == 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("what the host reads at other places in equal iterations is remembered from all of them") {
+  for (const int places : {1, 2, 3, 5}) {  // bits: before the write, after it
+    SchedulerOptions options;
+    options.observe = 3;
+    options.drops = DropRule::observed;
+    LifetimesLoop loop(persistent, Scheduler(options));
+    set(loop.manager, loop.value, 0);
+    for (int i = 0; i < 12; ++i) {
+      const bool before = i > 8 ? (places & 1) != 0 : i == 0 && (places & 1) != 0;
+      const bool after = i > 8 ? (places & 2) != 0 : i == 1 && (places & 2) != 0;
+      const bool at_weight = i > 8 ? (places & 4) != 0 : i == 2 && (places & 4) != 0;
+      auto iteration = loop.manager.iteration("loop");
+      for (auto& weight : loop.weights) increase(loop.manager, weight, 1);
+      if (before) CHECK(holds(loop.value, loop.rounds));
+      if (at_weight) CHECK(holds(loop.weights[0], i == 0 ? 1 : 2 + i));
+      set(loop.manager, loop.value, ++loop.rounds);
+      for (auto& weight : loop.weights) accumulate(loop.manager, loop.value, weight);
+      if (after) CHECK(holds(loop.value, loop.rounds));
+      for (auto& weight : loop.weights) set(loop.manager, weight, 2 + i);
+    }
+    CHECK(followed(loop) > 5);
+  }
+}
+
+TEST_CASE("a kept value survives, also if its tensor is made and destroyed within the iteration") {
+  SchedulerOptions options;
+  options.drops = DropRule::observed;
+  LifetimesLoop loop(persistent, Scheduler(options));
+  loop.iterate();
+  for (int i = 0; i < 12; ++i) {
+    auto iteration = loop.manager.iteration("with its own");
+    const auto own = loop.manager.tensor<int>({length}, "own", kept);
+    set(loop.manager, own, i);
+    for (auto& weight : loop.weights) accumulate(loop.manager, weight, loop.value);
+    if (i % 4 == 3) CHECK(holds(own, i));
+  }
+  CHECK(followed(loop) > 4);
+  CHECK(loop.manager.report().divergences == 0);
 }
 
 TEST_CASE("a value that the next iteration reads before it writes it is kept from the start") {
