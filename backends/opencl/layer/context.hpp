@@ -93,6 +93,17 @@ class Context {
   [[nodiscard]] std::uint64_t part_made() const { return part_made_; }
   /// The largest need of a command so far.
   [[nodiscard]] Bytes largest() const { return largest_; }
+  /// Bytes of part() that neither its buffers nor its largest command need.
+  [[nodiscard]] Bytes idle() const {
+    const Bytes needed = std::max(Bytes{live.load(std::memory_order_relaxed)}, largest_);
+    return part_ > needed ? round_down(part_ - needed, alignment_) : Bytes{};
+  }
+  /// What DeviceBudget::grow() has looked for.
+  struct Grown {
+    Bytes live;
+    std::uint64_t idlings = 0;
+  };
+  Grown grown{};
   /// Changes part(). False if the device or the host refuses.
   [[nodiscard]] bool set_part(Bytes bytes);
 
@@ -254,7 +265,10 @@ cl_int Context::operate(const Command& command, const Bundle& bundle, cl_event* 
     try {
       Core* const runtime = core();
       if (runtime == nullptr) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-      if (attempt == 0) token = begin_command(*runtime, command, bundle);
+      if (attempt == 0) {
+        device().grow(*this);
+        token = begin_command(*runtime, command, bundle);
+      }
       const bool expects_refusal = failed_last(token);
       if (!resolve(bundle, expects_refusal, items)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
       const runtime::Request<Backend> request{command.name, items, Bytes{}, false};

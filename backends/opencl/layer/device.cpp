@@ -136,6 +136,22 @@ bool DeviceBudget::take_from_others(const Context* asking, Bytes need) {
   return unused() >= need;
 }
 
+Bytes DeviceBudget::idle(const Context* asking) const {
+  Bytes sum;
+  for (const Context* const context : contexts_) {
+    if (context != asking) sum += context->idle();
+  }
+  return sum;
+}
+
+void DeviceBudget::take_idle(const Context* asking, Bytes wanted) {
+  for (Context* const context : contexts_) {
+    if (context == asking || unused() >= wanted) continue;
+    const Bytes gives = std::min(context->idle(), round_up(wanted - unused(), context->alignment()));
+    if (gives.value != 0) (void)context->set_part(round_down(context->part() - gives, context->alignment()));
+  }
+}
+
 void DeviceBudget::finish_all() {
   for (const Context* const context : contexts_) {
     if (!context->has_core()) continue;
@@ -169,6 +185,20 @@ void DeviceBudget::offer(Context& asking) {
   note_peak();
 }
 
+// Another part makes all leave that is on the device, so a little more is not worth it.
+void DeviceBudget::grow(Context& asking) {
+  const Bytes live{asking.live.load(std::memory_order_relaxed)};
+  const std::uint64_t idlings = idlings_.load(std::memory_order_relaxed);
+  if (live <= asking.part() || (live <= asking.grown.live && idlings == asking.grown.idlings)) return;
+  asking.grown = {live, idlings};
+  const Bytes more = live - asking.part();
+  if (unused() + idle(&asking) < std::min(more, Bytes{budget_.value / 8})) return;
+  take_idle(&asking, more);
+  const Bytes given = std::min(unused(), round_up(more, asking.alignment()));
+  (void)asking.set_part(round_down(asking.part() + given, asking.alignment()));
+  note_peak();
+}
+
 // What cannot fit must not make anything leave, for a program may ask for it in each step. What the program has
 // released counts until the driver has destroyed it, a moment after the last command that uses it. It is waited for
 // once.
@@ -187,8 +217,18 @@ bool DeviceBudget::may_have(Bytes size) {
   return fits();
 }
 
+// Where there is room for more than is asked for now, more is made: each time all that is on the device leaves, and a
+// program may ask again and again. First of what no buffer needs, half of it; then as much as was taken before.
+bool DeviceBudget::make_room(Bytes size) {
+  if (unused() >= size) return true;
+  take_idle(nullptr, std::max(size, Bytes{(unused() + idle(nullptr)).value / 2}));
+  if (unused() >= size) return true;
+  const Bytes more = std::min(pinned(), Bytes{budget_.value / 16});
+  return take_from_others(nullptr, size + more) || unused() >= size || take_from_others(nullptr, size);
+}
+
 bool DeviceBudget::reserve(Bytes size) {
-  const bool fits = problem_.empty() && may_have(size) && (unused() >= size || take_from_others(nullptr, size));
+  const bool fits = problem_.empty() && may_have(size) && make_room(size);
   if (!fits) {
     refused_objects.fetch_add(1, std::memory_order_relaxed);
     publish(*this);

@@ -54,6 +54,11 @@ class DeviceBudget {
   [[nodiscard]] bool give(Context& asking, Bytes need);
   /// Gives a context more if there is much that nobody has.
   void offer(Context& asking);
+  /// The same for a context whose buffers have more bytes than its part, of what others have no use for, too. To be
+  /// called with each command: it looks once for as many bytes, and again when others have let go of theirs.
+  void grow(Context& asking);
+  /// A context has no buffer any more. Without the lock.
+  void note_idle() { idlings_.fetch_add(1, std::memory_order_relaxed); }
   /// True if the last give() failed because the host has no room for what must leave.
   [[nodiscard]] bool host_short() const { return host_short_; }
   void note_host_short() { host_short_ = true; }
@@ -105,6 +110,11 @@ class DeviceBudget {
   [[nodiscard]] Bytes managed() const;
   [[nodiscard]] Bytes unused() const;
   bool take_from_others(const Context* asking, Bytes need);
+  // Up to so many bytes in all that are unused then, of what other contexts have no use for.
+  void take_idle(const Context* asking, Bytes wanted);
+  // What the others have no use for.
+  [[nodiscard]] Bytes idle(const Context* asking) const;
+  [[nodiscard]] bool make_room(Bytes size);
   // Whether so many bytes are there if all leaves that can leave; waits for objects that were released.
   [[nodiscard]] bool may_have(Bytes size);
 
@@ -117,6 +127,7 @@ class DeviceBudget {
   bool host_short_ = false;
   std::string refusal_;
   std::atomic<std::uint64_t> pinned_{0};
+  std::atomic<std::uint64_t> idlings_{1};
   std::atomic<std::uint64_t> releases_{0};  // of the driver's own objects
   std::uint64_t releases_waited_for_ = 0;   // so many of them
   Bytes wanted_peak_;

@@ -170,7 +170,8 @@ void Memory::destroy_storage() {
   initial_.reset();
   begins_with_ = nullptr;
   if (std::exchange(counted_, false)) {
-    context().live.fetch_sub(round_up(Bytes{facts_.size}, context().alignment()).value, std::memory_order_relaxed);
+    const std::uint64_t bytes = round_up(Bytes{facts_.size}, context().alignment()).value;
+    if (context().live.fetch_sub(bytes, std::memory_order_relaxed) == bytes) context().device().note_idle();
   }
   if (std::exchange(has_tensor_, false)) context().destroy_tensor(tensor_);
 }

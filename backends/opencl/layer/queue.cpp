@@ -150,6 +150,7 @@ void release_held(Context& context) {
         status = command.task->submit(context, &native);
       }
       command.finished = true;
+      command.task.reset();  // buffers that only it used end here: the next command needs their bytes
       if (status == CL_SUCCESS) {
         command.queue->last = context.keep(native);
         command.event->submitted(native);

@@ -59,7 +59,7 @@ void WayChoice::bring_back(TensorId tensor, std::uint32_t before) {
 
 std::optional<Coding> WayChoice::best_coding(TensorId tensor, std::uint32_t before, double& cost) const {
   const std::int64_t last = here_[index(tensor)];
-  if (last < 0 || by_replay_[index(tensor)]) return std::nullopt;
+  if (!criteria_.codings || last < 0 || by_replay_[index(tensor)]) return std::nullopt;
   const auto after = static_cast<std::uint32_t>(last);
   if (!history_.may_be_coded(tensor, after, before)) return std::nullopt;
   const std::optional<Coding>& known = coded_[index(tensor)];
@@ -101,6 +101,7 @@ double WayChoice::price_of(TensorId tensor, std::uint64_t bytes) const {
 double WayChoice::price_of(TensorId tensor) const { return price_of(tensor, moved_bytes(planning_, tensor)); }
 
 std::uint32_t WayChoice::maker(TensorId tensor, std::uint32_t before) const {
+  if (!criteria_.replays) return ValueHistory::nobody;
   const std::uint32_t giver = history_.giver(tensor, before);
   return giver != ValueHistory::nobody && history_.may_run_again(giver, before) ? giver : ValueHistory::nobody;
 }

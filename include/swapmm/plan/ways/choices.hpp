@@ -28,6 +28,8 @@ struct WayCriteria {
   std::uint32_t longest_chain = 64;
   /// Per tensor: how many times as much as others its copies cost. Empty: as much.
   std::vector<double> dearer{};
+  bool replays = true;  ///< operations may run again
+  bool codings = true;  ///< values may be encoded
 };
 
 /// Chooses ways by criteria.

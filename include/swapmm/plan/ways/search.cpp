@@ -167,7 +167,23 @@ class WaysSearch {
         tried.push_back(look_at(WayCriteria{.copy_price = factor * flat.criteria.copy_price, .tilt = tilt}));
       }
     }
+    look_at_one_way(tried, flat.criteria.copy_price);
     best_criteria_ = tried[best_of(tried, 0.2)].criteria;
+  }
+
+  /// Where there are replays and codings, each alone: they may be in each other's way.
+  void look_at_one_way(std::vector<Tried>& tried, double price) {
+    if (!has_ways(trace_, {.recompute = true, .compress = false}) ||
+        !has_ways(trace_, {.recompute = false, .compress = true})) {
+      return;
+    }
+    for (const bool replays : {true, false}) {
+      for (const double factor : {1.0, 0.4, 2.5}) {
+        if (!go_on()) return;
+        tried.push_back(
+            look_at(WayCriteria{.copy_price = factor * price, .replays = replays, .codings = !replays}));
+      }
+    }
   }
 
   /// Prices judge each value alone, and a long chain is made from its beginning. Units of operations have checkpoints.

@@ -112,7 +112,7 @@ class HostBudget {
 /// lasts, then pageable, then the file, if there is one. Blocks of host memory are kept for reuse by tensors of the
 /// same size. If a budget is short, or the API refuses memory, kept blocks are used up first: kept blocks in slabs
 /// become blocks of other sizes at once. If this is not enough, the pool waits for the device and returns unused memory
-/// to the API.
+/// to the API. So it does if sizes vary so much that kept blocks have far more bytes than values ever had.
 template <Backend B>
 class HostPool {
  public:
@@ -191,7 +191,7 @@ class HostPool {
     if (block->home() == Home::file) return file_->release(std::move(block));
     if (is_neighbour(block->home())) return neighbours_->release(std::move(block));
     if (block->home() == Home::encoded) return encoded_.release(std::move(block));
-    if (block->own) kept_alone_ += block->size;
+    keep(*block);
     Shelf& shelf = *lower_bound(block->size);
     shelf.blocks.push(std::move(block));
   }
@@ -199,7 +199,7 @@ class HostPool {
   /// used first, as far as there is room: a copy into it would wait for that one.
   void rest(std::unique_ptr<Block> block) noexcept {
     if (!block->in_host()) return release(std::move(block));
-    if (block->own) kept_alone_ += block->size;
+    keep(*block);
     Shelf& shelf = *lower_bound(block->size);
     shelf.resting.push(std::move(block));
     if (shelf.resting.size() > most_resting) shelf.blocks.push(shelf.resting.pop());
@@ -215,6 +215,7 @@ class HostPool {
   void begin() {
     give_back_all_unused();
     budget_.forget_peak();
+    most_used_ = used_;
   }
 
   /// Overwrites slabs and kept blocks with zeros, before all memory is released. No copy may use them any more.
@@ -243,6 +244,8 @@ class HostPool {
  private:
   static constexpr Bytes granule{64};             // of blocks with a separate allocation
   static constexpr std::size_t most_resting = 4;  // of one size
+  static constexpr Bytes few_bytes{16U << 20U};   // may be kept in any case
+  static constexpr std::uint64_t kept_to_used = 3;
   struct Shelf {
     Bytes size;
     HostBlockList<B> blocks;
@@ -263,6 +266,15 @@ class HostPool {
 
   // `anywhere`: in other memories than the host's, too, if the host has no room.
   [[nodiscard]] std::unique_ptr<Block> acquire(Bytes size, bool anywhere) {
+    std::unique_ptr<Block> block = find(size, anywhere);
+    if (block->in_host()) {
+      used_ += block->size;
+      most_used_ = std::max(most_used_, used_);
+    }
+    return block;
+  }
+
+  [[nodiscard]] std::unique_ptr<Block> find(Bytes size, bool anywhere) {
     const Bytes wanted = size;
     size = round_up(size, alignment());
     Shelf& shelf = shelf_for(size);  // release() never allocates
@@ -271,10 +283,12 @@ class HostPool {
       if (std::unique_ptr<Block> another = make_beside_resting(size)) return another;
       block = shelf.resting.pop();
     }
+    if (block == nullptr && kept_ > kept_at_least()) block = reuse_larger(size);
     if (block != nullptr) {
-      if (block->own) kept_alone_ -= size;
+      unkeep(*block);
       return block;
     }
+    if (kept_ > kept_at_least()) keep_less();
     block = make(size);
     const bool use_file = anywhere && file_;
     if (block == nullptr && anywhere && neighbours_) block = neighbours_->acquire(wanted);
@@ -288,6 +302,31 @@ class HostPool {
     if (block == nullptr && use_file) block = file_->acquire(wanted);
     if (block == nullptr) throw_out_of_memory(size);
     return block;
+  }
+
+  void keep(const Block& block) noexcept {
+    used_ -= block.size;
+    kept_ += block.size;
+    if (block.own) kept_alone_ += block.size;
+  }
+  void unkeep(const Block& block) noexcept {
+    kept_ -= block.size;
+    if (block.own) kept_alone_ -= block.size;
+  }
+
+  // Kept blocks of other sizes may have so many bytes before more memory is better found among them.
+  [[nodiscard]] Bytes kept_at_least() const { return std::max(most_used_, few_bytes); }
+  // A block of up to twice the size: not of its own, for then it was not found.
+  std::unique_ptr<Block> reuse_larger(Bytes size) noexcept {
+    for (auto shelf = lower_bound(size); shelf != shelves_.end() && shelf->size.value <= 2 * size.value; ++shelf) {
+      if (std::unique_ptr<Block> block = shelf->blocks.pop()) return block;
+    }
+    return nullptr;
+  }
+  // Memory that is returned to the API may be needed again, and takes long to allocate.
+  void keep_less() {
+    if (slabs_.wanted()) merge_kept();
+    if (kept_alone_.value > kept_to_used * kept_at_least().value) give_back_unused();
   }
 
   auto lower_bound(Bytes size) noexcept {
@@ -381,7 +420,10 @@ class HostPool {
     for (Shelf& shelf : shelves_) {
       shelf.wake();
       shelf.blocks.take_if([](const Block& block) { return block.slab != nullptr && block.pending == nullptr; },
-                           [&](std::unique_ptr<Block> block) noexcept { slabs_.merge(std::move(block)); });
+                           [&](std::unique_ptr<Block> block) noexcept {
+                             unkeep(*block);
+                             slabs_.merge(std::move(block));
+                           });
     }
   }
 
@@ -395,7 +437,7 @@ class HostPool {
       shelf.blocks.take_if([](const Block& block) { return block.pending == nullptr; },
                            [&](std::unique_ptr<Block> block) noexcept {
                              if (scrub_) scrub_host(backend_, *block->own, block->size);
-                             kept_alone_ -= block->size;
+                             unkeep(*block);
                              budget_.give_back(block->size, block->kind);
                            });
     }
@@ -414,7 +456,10 @@ class HostPool {
   HostBudget budget_;
   HostSlabs<B> slabs_;
   std::vector<Shelf> shelves_;  // ascending sizes
-  Bytes kept_alone_;            // in kept blocks with a separate allocation
+  Bytes used_;                  // in blocks in the host that are not kept
+  Bytes most_used_;             // so far
+  Bytes kept_;                  // in kept blocks
+  Bytes kept_alone_;            // in those with a separate allocation
   Bytes staging_;
   bool scrub_;
   EncodedBlocks<B> encoded_;

@@ -153,6 +153,68 @@ TEST_CASE("a fast way over a memory without room is no reason to find no plan") 
   }
 }
 
+TEST_CASE("nor is a fast way over another device without room, or with none at that time") {
+  // x is read on the second device; the way over the first one is ten times as fast.
+  Trace trace;
+  trace.engines = {"first", "second"};
+  const auto operation = [&](std::uint32_t engine, std::vector<TensorId> reads, std::vector<TensorId> updates) {
+    TraceOperation added{"", std::chrono::nanoseconds{10}, std::move(reads), {}, std::move(updates)};
+    added.engine = engine;
+    trace.operations.push_back(std::move(added));
+  };
+  trace.tensors = {{"x", Bytes{100}, TensorKind::persistent, 0}, {"y", Bytes{40}, TensorKind::persistent, 0}};
+  operation(0, {}, {TensorId{1}});
+  operation(1, {TensorId{0}}, {TensorId{1}});
+  for (const std::uint64_t first : {50U, 120U, 200U}) {
+    Machine machine;
+    machine.memories = {{"first", Bytes{first}, Bytes{1}, std::nullopt},
+                        {"second", Bytes{200}, Bytes{1}, std::nullopt},
+                        {"host", std::nullopt, Bytes{1}, std::nullopt}};
+    machine.engines = {{"first", MemoryId{0}}, {"second", MemoryId{1}}};
+    machine.host = MemoryId{2};
+    join(machine, 0, 2, 1'000'000'000);
+    join(machine, 0, 1, 1'000'000'000);
+    join(machine, 1, 2, 100'000'000);
+    for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+      CAPTURE(first);
+      const auto plan = on_demand(trace, machine, victim);
+      REQUIRE(plan);
+      CHECK(validate(trace, *plan).empty());
+    }
+  }
+}
+
+TEST_CASE("the host reads a value again, and one of the iteration before that the next operation overwrites") {
+  // after each operation: what the host reads of the first tensor
+  for (const std::vector<std::uint32_t>& reads :
+       {std::vector<std::uint32_t>{0}, {2}, {1, 2}, {0, 2}, {2, 2}, {0, 0, 1, 2}, {0, 1}}) {
+    for (const bool updates : {false, true}) {
+      Trace trace;
+      trace.tensors = {{"w", Bytes{100}, TensorKind::persistent, 0}, {"v", Bytes{150}, TensorKind::persistent, 0}};
+      std::vector<TensorId> changed{TensorId{0}};
+      trace.operations = {{"use v", std::chrono::nanoseconds{10}, {TensorId{1}}, {}, {}},
+                          {"change w", std::chrono::nanoseconds{10}, {}, changed, {}},
+                          {"use v", std::chrono::nanoseconds{10}, {TensorId{1}}, {}, {}}};
+      if (updates) std::swap(trace.operations[1].writes, trace.operations[1].updates);
+      for (const std::uint32_t after : reads) trace.host_reads.push_back({TensorId{0}, OperationId{after}});
+      REQUIRE(check_trace(trace));
+      for (const bool limited : {false, true}) {
+        Machine machine = disk_behind_host(300, 1000);
+        if (!limited) machine.memories[1].bytes.reset();
+        for (const Victim victim : {Victim::least_recently_used, Victim::used_furthest_ahead}) {
+          CAPTURE(limited);
+          CAPTURE(updates);
+          CAPTURE(reads.size());
+          CAPTURE(reads.front());
+          const auto plan = on_demand(trace, machine, victim);
+          REQUIRE(plan);
+          CHECK(validate(trace, *plan).empty());
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("a bundle that fits is brought although what is there leaves no hole for all of it") {
   Trace trace;
   trace.tensors = {{"a", Bytes{300}, TensorKind::transient, 0},

@@ -432,6 +432,50 @@ TEST_CASE("without slabs, kept blocks go back to the API where the host budget i
   CHECK(desk.counts_right());
 }
 
+TEST_CASE("where sizes vary, what is kept has no more than a few times the bytes that values need") {
+  for (const Bytes slab : {0_bytes, 64_MiB}) {
+    for (const bool grow : {false, true}) {
+      CAPTURE(slab.value);
+      CAPTURE(grow);
+      HostDesk desk(slab);
+      std::uint64_t state = 1;
+      Bytes most;
+      for (std::uint64_t round = 0; round < 1000; ++round) {
+        state = state * 6364136223846793005U + 1442695040888963407U;
+        const std::uint64_t step = grow ? round : (state >> 33U) % 400;
+        const Bytes size{(1U << 20U) + step * (4U << 10U)};
+        auto blocks = desk.acquire(10, size);
+        for (const Block& block : blocks) {
+          CHECK(block->size >= size);
+          CHECK(block->size.value <= 2 * size.value);
+        }
+        CHECK(lie_apart(blocks));
+        most = std::max(most, Bytes{10 * size.value});
+        desk.backend.host().busy = true;
+        desk.release(blocks);
+        if (round > 10) CHECK(desk.host().live.value <= 5 * most.value + (64U << 20U));
+      }
+      CHECK(desk.counts_right());
+      CHECK(desk.host().given_back_busy == 0);
+      // Each larger size needs memory of its own where there are no slabs.
+      if (!grow || slab.value != 0) CHECK(desk.host().pinned.size() < 500);  // of 10,000 blocks
+    }
+  }
+}
+
+TEST_CASE("sizes that take turns keep blocks of their own, also if only one of them is in use at a time") {
+  HostDesk desk(0_bytes);
+  for (int round = 0; round < 20; ++round) {
+    for (const std::uint64_t size : {10U, 21U, 43U}) {
+      auto blocks = desk.acquire(1, Bytes{size << 20U});
+      CHECK(blocks.front()->size.value == size << 20U);
+      desk.release(blocks);
+    }
+  }
+  CHECK(desk.host().pinned == in_mib({10, 21, 43}));
+  CHECK(desk.host().finished == 0);
+}
+
 TEST_CASE("the pool gives back all it took") {
   CountingBackend backend(1_MiB);
   {

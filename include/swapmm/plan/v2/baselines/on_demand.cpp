@@ -75,8 +75,8 @@ class OnDemand {
     return plan;
   }
 
-  /// The memory that stores and had no room, if there is no plan because of it.
-  [[nodiscard]] std::optional<MemoryId> full_store() const { return full_store_; }
+  /// The memory that stores or was passed, and had no room, if there is no plan because of it.
+  [[nodiscard]] std::optional<MemoryId> full() const { return full_; }
 
  private:
   void fail(std::string message) {
@@ -261,7 +261,7 @@ class OnDemand {
       bring(tensor, machine_.host, true);
       if (problem_) return;
       pinned_.clear();
-      if (uses_.dead_after(tensor, operation)) end_value(tensor);
+      if (uses_.dead_after(tensor, operation) && !uses_.host_reads_later(tensor, operation)) end_value(tensor);
     }
     for (const TensorId tensor : uses_.given_at(operation)) {
       end_value(tensor);
@@ -281,8 +281,7 @@ class OnDemand {
     }
   }
   void release_if_spare(TensorId tensor, MemoryId memory) {
-    if (now_.unlimited(memory) || is_home(tensor, memory) || !now_.has_place(tensor, memory)) return;
-    release(tensor, memory);
+    if (!now_.unlimited(memory) && !is_home(tensor, memory) && now_.has_place(tensor, memory)) release(tensor, memory);
   }
   void release(TensorId tensor, MemoryId memory) {
     Command command;
@@ -338,6 +337,7 @@ class OnDemand {
       if (between_operations) command.position = position_;
       if (!now_.has_place(tensor, link.to)) {
         const auto offset = make_room(tensor, link.to, depth);
+        if (!offset && link.to != to && !full_) full_ = link.to;
         if (!offset) break;
         take(tensor, link.to, *offset);
         command.offset = *offset;
@@ -361,7 +361,7 @@ class OnDemand {
     if (may_empty_ == memory) {
       may_empty_.reset();
     } else if (!problem_) {
-      if (may_store(memory)) full_store_ = memory;
+      if (may_store(memory)) full_ = memory;
       const TraceOperation& operation = trace_.operations[index(at_)];
       fail("operation " + std::to_string(index(at_)) + (operation.name.empty() ? "" : " \"" + operation.name + '"') +
            ": no room for " + name(tensor) + " of " + std::to_string(size(tensor).value) + " bytes in memory " +
@@ -476,7 +476,7 @@ class OnDemand {
   std::uint32_t position_ = 0;                  // of copies on engines that run operations, too
   std::vector<std::pair<TensorId, MemoryId>> pinned_;
   std::optional<MemoryId> may_empty_;  // a bundle is brought there, and has always found room
-  std::optional<MemoryId> full_store_;
+  std::optional<MemoryId> full_;
   std::optional<Problem> problem_;
 };
 
@@ -490,7 +490,7 @@ Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim
     Result<Plan> plan = search.plan();
     if (plan) return plan;
     if (!problem) problem = plan.problem();
-    const auto full = search.full_store();
+    const auto full = search.full();
     if (!full || avoided[index(*full)]) break;
     avoided[index(*full)] = true;
   }

@@ -27,13 +27,17 @@ Uses::Uses(const Trace& trace)
       const TraceTensor& whole = trace.tensors[index(tensor)];
       const bool partly = only != range && only->tensor == tensor && only->bytes != whole.bytes;
       const bool fresh = whole.kind == TensorKind::transient && !accessed[index(tensor)];
-      uses_[next[index(tensor)]++] = {i, access == Access::write && (!partly || fresh)};
+      uses_[next[index(tensor)]++] = {i, access == Access::write && (!partly || fresh), access != Access::read};
       accessed[index(tensor)] = true;
     });
   }
   for (const HostRead& read : trace.host_reads) {
     host_reads_[index(read.after_operation)].push_back(read.tensor);
     read_by_host_[index(read.tensor)].push_back(static_cast<std::uint32_t>(read.after_operation));
+  }
+  for (std::vector<TensorId>& list : host_reads_) {
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
   }
   for (std::vector<std::uint32_t>& list : read_by_host_) std::ranges::sort(list);
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
@@ -70,19 +74,27 @@ bool Uses::dead_after(TensorId tensor, OperationId at) const {
   return !uses.empty() && uses.front().whole_write;
 }
 
-bool Uses::host_reads_after(TensorId tensor, OperationId at) const {
-  const auto& reads = read_by_host_[index(tensor)];
-  const auto read = std::ranges::lower_bound(reads, static_cast<std::uint32_t>(at));
-  if (read == reads.end()) return false;
+bool Uses::host_reads_from(TensorId tensor, std::uint32_t earliest, std::size_t next_use) const {
   // The value lives until the next write or update.
   const auto uses = of(tensor);
-  const std::size_t found = next(tensor, at);
-  for (std::size_t use = found; use < uses.size() && uses[use].operation <= *read; ++use) {
-    const TraceOperation& operation = trace_.operations[uses[use].operation];
-    const auto has = [&](const std::vector<TensorId>& list) { return std::ranges::find(list, tensor) != list.end(); };
-    if (has(operation.writes) || has(operation.updates)) return false;
+  std::uint32_t end = static_cast<std::uint32_t>(trace_.operations.size());
+  for (std::size_t use = next_use; use < uses.size() && end == trace_.operations.size(); ++use) {
+    if (uses[use].changes) end = uses[use].operation;
   }
-  return true;
+  const auto& reads = read_by_host_[index(tensor)];
+  const auto read = std::ranges::lower_bound(reads, earliest);
+  if (read != reads.end() && *read < end) return true;
+  // The next iteration begins with the value, unless it is given or made anew.
+  const bool goes_on = end == trace_.operations.size() && next_use != 0;
+  return goes_on && trace_.tensors[index(tensor)].kind == TensorKind::persistent && host_reads_from(tensor, 0, 0);
+}
+
+bool Uses::host_reads_after(TensorId tensor, OperationId at) const {
+  return host_reads_from(tensor, static_cast<std::uint32_t>(at), next(tensor, at));
+}
+
+bool Uses::host_reads_later(TensorId tensor, OperationId at) const {
+  return host_reads_from(tensor, static_cast<std::uint32_t>(at) + 1, next(tensor, at));
 }
 
 }  // namespace swapmm::v2::planning

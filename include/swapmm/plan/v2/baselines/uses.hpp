@@ -29,6 +29,8 @@ class Uses {
   }
   /// Whether the host reads the value that the tensor has after the operation, at its end or later.
   [[nodiscard]] bool host_reads_after(TensorId tensor, OperationId at) const;
+  /// The same, later.
+  [[nodiscard]] bool host_reads_later(TensorId tensor, OperationId at) const;
   [[nodiscard]] std::span<const TensorId> host_reads_at(OperationId at) const { return host_reads_[index(at)]; }
   /// Inputs that the host gives a new value at the end of the operation.
   [[nodiscard]] std::span<const TensorId> given_at(OperationId at) const { return given_[index(at)]; }
@@ -37,10 +39,13 @@ class Uses {
   struct Use {
     std::uint32_t operation;
     bool whole_write;
+    bool changes;
   };
   [[nodiscard]] std::span<const Use> of(TensorId tensor) const {
     return {uses_.data() + first_[index(tensor)], first_[index(tensor) + 1] - first_[index(tensor)]};
   }
+  /// Whether the host reads the value from this operation's end on, if this use comes next.
+  [[nodiscard]] bool host_reads_from(TensorId tensor, std::uint32_t earliest, std::size_t next_use) const;
   /// The position of the first use after the operation; the number of uses if there is none.
   [[nodiscard]] std::size_t next(TensorId tensor, OperationId at) const;
 

@@ -102,6 +102,13 @@ bool pads_tensors(const Trace& trace, const swapmm::Machine& machine) {
 /// Whether the planner knows other ways back than copies, for one device and one host.
 bool knows_ways(std::string_view planner) { return planner == "best" || planner == "checkpoint-units"; }
 
+/// Whether plans of others may use ways of the trace that this one may not.
+bool forbids_ways(const Trace& trace, const Ways& allowed) {
+  const Ways forbidden{.recompute = !allowed.recompute, .compress = !allowed.compress, .pieces = !allowed.pieces};
+  return swapmm::planning::has_ways(trace, forbidden) ||
+         (forbidden.pieces && std::ranges::any_of(trace.operations, &TraceOperation::in_pieces));
+}
+
 /// A plan of a planner of version 1, as a plan for the trace with its ways.
 Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
                                    const PlanningOptions& options) {
@@ -109,7 +116,13 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
     const Result<PlanWithWays> made =
         planner == "best" ? plan_with_ways(trace, old, options) : plan_checkpoint_units(trace, old, options);
     if (!made) return made.problem();
-    return from_ways(trace, *made);
+    Result<Plan> plan = from_ways(trace, *made);
+    if (plan && forbids_ways(trace, options.ways)) {
+      const Result<std::chrono::nanoseconds> bound = lower_bound(trace, from_version_1(old));
+      const std::chrono::nanoseconds known = bound ? *bound : plan->predicted.compute;
+      plan->predicted.lower_bound = std::min(plan->predicted.lower_bound, known);
+    }
+    return plan;
   }
   const Result<swapmm::Plan> made = swapmm::make_plan(planner, swapmm::planning::without_ways(trace), old, options);
   if (!made) return made.problem();
