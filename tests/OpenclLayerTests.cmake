@@ -67,6 +67,13 @@ add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iter
   iterations.loss_known_early_blocking:40)
 set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_without_reads opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
+# What needs no copy is not copied.
+add_test(NAME opencl_layer.few_moves COMMAND Python3::Interpreter ${layer_tests}/few_moves.py --cases $<TARGET_FILE:swapmm_opencl_cases>
+  --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>
+  moves.images_made_one_after_another:300:300 moves.images_made_one_after_another:110:1000
+  moves.beside_an_empty_context:90:300 moves.released_before_they_run:60:300)
+set_tests_properties(opencl_layer.few_moves PROPERTIES LABELS opencl_layer TIMEOUT 600)
+
 add_test(NAME opencl_layer.slow_steps COMMAND Python3::Interpreter ${layer_tests}/slow_steps.py --cases $<TARGET_FILE:swapmm_opencl_cases>
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
 set_tests_properties(opencl_layer.slow_steps PROPERTIES LABELS opencl_layer TIMEOUT 600)

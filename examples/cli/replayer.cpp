@@ -14,6 +14,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <swapmm/base/text/sha256.hpp>
@@ -281,6 +282,7 @@ class Replayer {
       const auto known = by_binary_.find(call.source_digest);
       if (known == by_binary_.end()) return skip("programs whose source is not in the log");
       std::tie(from, built) = known->second;
+      of_binaries_.insert(call.object);
     }
     const cl_context context = look_up(contexts_, call.parent);
     cl_int status = CL_SUCCESS;
@@ -318,7 +320,7 @@ class Replayer {
       names.remove_prefix(std::min(names.size(), name.size() + 1));
       cl_int status = CL_SUCCESS;
       const cl_kernel kernel = clCreateKernel(program, name.c_str(), &status);
-      if (status == CL_INVALID_KERNEL_NAME && options_.contains(call.parent)) {
+      if (status == CL_INVALID_KERNEL_NAME && of_binaries_.contains(call.parent)) {
         (void)skip("kernels of programs that were linked: the source is not all of it");
         continue;
       }
@@ -609,6 +611,7 @@ class Replayer {
   std::unordered_map<Object, std::map<std::uint32_t, const calls::Argument*>> set_;
   std::unordered_map<Object, std::map<std::uint32_t, bool>> lost_;
   std::unordered_map<std::string, std::pair<const Call*, const Call*>> by_binary_;  // a source and its build
+  std::unordered_set<Object> of_binaries_;  // programs made of one, from that source
   std::list<Waiting> waiting_;
   std::list<Transfer> transfers_;
   std::vector<Mapped> mapped_;

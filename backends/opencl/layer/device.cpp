@@ -192,10 +192,10 @@ void DeviceBudget::grow(Context& asking) {
   if (live <= asking.part() || (live <= asking.grown.live && idlings == asking.grown.idlings)) return;
   asking.grown = {live, idlings};
   const Bytes more = live - asking.part();
-  if (unused() + idle(&asking) < std::min(more, Bytes{budget_.value / 8})) return;
-  take_idle(&asking, more);
-  const Bytes given = std::min(unused(), round_up(more, asking.alignment()));
-  (void)asking.set_part(round_down(asking.part() + given, asking.alignment()));
+  const Bytes room = unused() + idle(&asking);
+  if (room < std::min(more, Bytes{budget_.value / 8})) return;
+  take_idle(&asking, std::max(more, Bytes{room.value / 2}));  // it may need still more soon
+  (void)asking.set_part(round_down(asking.part() + unused(), asking.alignment()));
   note_peak();
 }
 

@@ -7,8 +7,8 @@
 
 namespace swapmm::detail {
 
-/// Whether two traces differ in no more than the names of the trace, of tensors and of operations: every plan for one of
-/// them is as good for the other.
+/// Whether two traces differ in no more than the names of the trace, of tensors and of operations: every plan for one
+/// of them is as good for the other.
 [[nodiscard]] inline bool is_same_program(const Trace& a, const Trace& b) {
   const auto same_tensor = [](const TraceTensor& x, const TraceTensor& y) {
     return x.bytes == y.bytes && x.kind == y.kind && x.available_from == y.available_from && x.copied == y.copied;

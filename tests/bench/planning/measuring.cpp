@@ -30,7 +30,10 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 PlanningOptions within(double seconds) {
   PlanningOptions options;
   const auto start = std::chrono::steady_clock::now();
-  if (seconds > 0) options.go_on = [start, seconds](const PlanningProgress& progress) { return seconds_since(start) < progress.part * seconds; };
+  if (seconds > 0)
+    options.go_on = [start, seconds](const PlanningProgress& progress) {
+      return seconds_since(start) < progress.part * seconds;
+    };
   return options;
 }
 
@@ -93,7 +96,8 @@ Planned plan_within(std::string_view planner, const Trace& trace, const Machine&
 Planned plan_within(const NamedPlanner& planner, const Trace& trace, const Machine& machine, double seconds) {
   const auto start = Clock::now();
   PlanningOptions options;
-  if (seconds > 0) options.go_on = [&](const PlanningProgress& progress) { return seconds_since(start) < progress.part * seconds; };
+  if (seconds > 0)
+    options.go_on = [&](const PlanningProgress& progress) { return seconds_since(start) < progress.part * seconds; };
   Result<Plan> plan = planner.make(trace, machine, options);
   Planned planned;
   planned.seconds = seconds_since(start);

@@ -115,14 +115,16 @@ class Waits {
             step, 0);
       }
     }
-    for (const std::uint32_t operation : command.before_operations) add(step, 0, operation % n_, operation < n_ ? 0 : 1);
+    for (const std::uint32_t operation : command.before_operations)
+      add(step, 0, operation % n_, operation < n_ ? 0 : 1);
   }
 
   /// The elements of each engine, in their order. Links without an engine have one of their own.
   static std::map<std::pair<bool, std::size_t>, std::vector<std::size_t>> engines(const Trace& trace, const Plan& plan,
                                                                                   const Parts& parts) {
     const std::size_t n = trace.operations.size();
-    using Rank = std::tuple<std::size_t, bool, std::size_t, std::size_t>;  // position, whether an operation, index, step
+    using Rank =
+        std::tuple<std::size_t, bool, std::size_t, std::size_t>;  // position, whether an operation, index, step
     std::map<std::pair<bool, std::size_t>, std::vector<Rank>> ranks;
     for (std::size_t i = 0; i < n; ++i) ranks[{true, parts.engine(i)}].push_back({i, true, 0, i});
     for (std::size_t j = 0; j < plan.commands.size(); ++j) {
@@ -132,7 +134,8 @@ class Waits {
       if (command.kind == CommandKind::run) engine.second = parts.engine(index(command.operation));
       if (command.kind == CommandKind::copy) {
         const auto& of_link = plan.machine.links[index(command.link)].engine;
-        engine = of_link ? std::pair{true, std::size_t{index(*of_link)}} : std::pair{false, std::size_t{index(command.link)}};
+        engine = of_link ? std::pair{true, std::size_t{index(*of_link)}}
+                         : std::pair{false, std::size_t{index(command.link)}};
       }
       ranks[engine].push_back({command.position.value_or(static_cast<std::uint32_t>(n)), false, j, n + j});
     }

@@ -180,8 +180,7 @@ class WaysSearch {
     for (const bool replays : {true, false}) {
       for (const double factor : {1.0, 0.4, 2.5}) {
         if (!go_on()) return;
-        tried.push_back(
-            look_at(WayCriteria{.copy_price = factor * price, .replays = replays, .codings = !replays}));
+        tried.push_back(look_at(WayCriteria{.copy_price = factor * price, .replays = replays, .codings = !replays}));
       }
     }
   }

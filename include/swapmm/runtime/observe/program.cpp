@@ -112,8 +112,7 @@ class ProgramBuilder {
     program_.roles.push_back(added);
     program_.trace.tensors.push_back({tensor.name, tensor.bytes, TensorKind::transient, 0, tensor.copied});
     State state;
-    state.must_survive =
-        tensor.lifetime == Lifetime::kept || (!tensor.local() && tensor.outlives >= iterations_);
+    state.must_survive = tensor.lifetime == Lifetime::kept || (!tensor.local() && tensor.outlives >= iterations_);
     state_.push_back(state);
     return role;
   }

@@ -170,9 +170,8 @@ TEST_CASE("the bound knows memories behind others, up to one that has no limit")
                              std::nullopt,
                              {}});
   };
-  for (const auto& [a, b, rate] : {std::array<std::uint64_t, 3>{0, 1, 10'000'000'000},
-                                   {1, 2, 1'000'000'000},
-                                   {2, 3, 100'000'000}}) {
+  for (const auto& [a, b, rate] :
+       {std::array<std::uint64_t, 3>{0, 1, 10'000'000'000}, {1, 2, 1'000'000'000}, {2, 3, 100'000'000}}) {
     link(static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(b), rate);
     link(static_cast<std::uint32_t>(b), static_cast<std::uint32_t>(a), rate);
   }
@@ -213,9 +212,15 @@ TEST_CASE("programs are the same if they differ in names alone") {
       [](Trace& trace) { trace.operations.pop_back(); },
       [](Trace& trace) { trace.host_reads.clear(); },
       [](Trace& trace) { trace.engines = {"gpu0"}; },
-      [](Trace& trace) { trace.ranges = {{OperationId{0}, TensorId{0}, Bytes{0}, Bytes{1}}}; },
-      [](Trace& trace) { trace.forms = {{TensorId{0}, "zero", Bytes{64}, Bytes{32}, nanoseconds{1}, nanoseconds{1}}}; },
-      [](Trace& trace) { trace.lingering = {{TensorId{0}, OperationId{1}, 2}}; },
+      [](Trace& trace) {
+        trace.ranges = {{OperationId{0}, TensorId{0}, Bytes{0}, Bytes{1}}};
+      },
+      [](Trace& trace) {
+        trace.forms = {{TensorId{0}, "zero", Bytes{64}, Bytes{32}, nanoseconds{1}, nanoseconds{1}}};
+      },
+      [](Trace& trace) {
+        trace.lingering = {{TensorId{0}, OperationId{1}, 2}};
+      },
   };
   for (std::size_t i = 0; i < changes.size(); ++i) {
     CAPTURE(i);

@@ -22,8 +22,8 @@ namespace {
 
 /// How often `best` may ask whether to go on when it plans a device alone. It asks every few milliseconds.
 constexpr int asks_at_first = 250;
-/// With a time limit, planning the first time ends after this part of it, and the devices' plans take no more than this.
-/// A bound and what the search still finds must follow.
+/// With a time limit, planning the first time ends after this part of it, and the devices' plans take no more than
+/// this. A bound and what the search still finds must follow.
 constexpr double first_part = 0.6;
 constexpr double first_part_of_devices = 0.45;
 /// Changes that are tried in a row: so many divided by the operations, within these limits.
@@ -187,7 +187,8 @@ class JointSearch {
       const double now = options_.go_on ? passed() : 0;
       const std::size_t to_come = searches * devices_.kinds() - kind;
       const double end = now + std::max(until - now, 0.0) / static_cast<double>(to_come);
-      keep_latest(kind, devices_.search(kind, speed, rounds, [this](double part) { return !is_over(part); }, end));
+      keep_latest(kind, devices_.search(
+                            kind, speed, rounds, [this](double part) { return !is_over(part); }, end));
     }
     judge_uniform(speed);
   }

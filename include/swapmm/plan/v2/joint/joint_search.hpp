@@ -33,8 +33,8 @@ struct JointPlan {
 };
 
 /// The same for parts that are known. `most`: the most that devices may wait for each other; with Turns::Who::later,
-/// only for those that come before them in `all.parts`. `known`: for each part a plan for the device alone, or null; may
-/// be empty. The result is not slower than these plans side by side.
+/// only for those that come before them in `all.parts`. `known`: for each part a plan for the device alone, or null;
+/// may be empty. The result is not slower than these plans side by side.
 [[nodiscard]] Result<JointPlan> search_parts(const SpreadCase& all, const PlanningOptions& options,
                                              const LazyBound& lower_bound, Turns::Who most,
                                              std::span<const swapmm::Plan* const> known = {});

@@ -187,7 +187,11 @@ BoundEffort little_of(BoundEffort effort) {
 class SharedBound {
  public:
   SharedBound(const Trace& trace, const Machine& machine, const BoundEffort& effort, const std::function<bool()>& go_on)
-      : machine_(machine), effort_(little_of(effort)), go_on_(go_on), devices_(devices_of(trace, machine)), bytes_(devices_.size()) {
+      : machine_(machine),
+        effort_(little_of(effort)),
+        go_on_(go_on),
+        devices_(devices_of(trace, machine)),
+        bytes_(devices_.size()) {
     for (const Device& device : devices_) phases_.push_back(phases_of(device));
   }
 

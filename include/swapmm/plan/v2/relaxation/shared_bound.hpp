@@ -22,7 +22,8 @@ namespace swapmm::v2::planning {
 ///   the rest has left before. If each device has passed such a point, what all of them bring from then on goes over
 ///   the capacity after the first one has passed its own; and what leaves goes before the last one has.
 ///
-/// When `go_on` returns false, the bytes of devices after the first are not found out: the bound is valid, and may be lower.
+/// When `go_on` returns false, the bytes of devices after the first are not found out: the bound is valid, and may be
+/// lower.
 [[nodiscard]] Result<std::chrono::nanoseconds> shared_bound(const Trace& trace, const Machine& machine,
                                                             const BoundEffort& effort,
                                                             const std::function<bool()>& go_on);
