@@ -70,6 +70,7 @@ struct LogEvent {
   enum class What : std::uint8_t { operation, upload, download };
   What what = What::operation;
   std::uint32_t index = 0;  ///< index of the operation, or of the tensor
+  bool seldom = false;      ///< a download that was in an earlier iteration like this one, and not in this one
 };
 
 /// A wait of the program, told by an entrance that keeps operations waiting (see Core::note_wait()). The order of such

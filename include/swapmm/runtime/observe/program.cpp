@@ -32,7 +32,7 @@ class ProgramBuilder {
     for (const LogEvent& event : log.events) {
       if (event.what == LogEvent::What::operation) append_operation(log, log.operations[event.index]);
       if (event.what == LogEvent::What::upload) append_upload(log, event.index);
-      if (event.what == LogEvent::What::download) append_download(log, event.index);
+      if (event.what == LogEvent::What::download) append_download(log, event);
     }
     program_.events.push_back({Event::What::end_of_iteration, 0});
     note_ends(log, first);
@@ -76,6 +76,7 @@ class ProgramBuilder {
         host_read(role, state.last_write);
       }
     }
+    add_seldom_reads();
     // The host finds what it fills and reads as it is.
     for (const HostRead& read : program_.trace.host_reads) program_.trace.tensors[index(read.tensor)].copied.reset();
     program_.trace.lingering = find_lingering(program_.trace, waits(), proofs());
@@ -196,15 +197,36 @@ class ProgramBuilder {
     program_.events.push_back({Event::What::upload, role});
   }
 
-  void append_download(const IterationLog& log, std::uint32_t tensor) {
-    const std::uint32_t role = role_of(log, tensor);
+  void append_download(const IterationLog& log, const LogEvent& event) {
+    const std::uint32_t role = role_of(log, event.index);
     program_.events.push_back({Event::What::download, role});
     if (state_[role].on_host) return;
+    if (event.seldom) {
+      seldom_reads_.push_back({role, state_[role].last_write == none ? none : last_operation()});
+      return;
+    }
     if (state_[role].last_write == none) {
       early_downloads_.push_back(role);  // it may never be written: known only at the end
       return;
     }
-    host_read(role, program_.trace.operations.size() - 1);
+    host_read(role, last_operation());
+  }
+
+  [[nodiscard]] std::uint32_t last_operation() const {
+    return static_cast<std::uint32_t>(program_.trace.operations.size() - 1);
+  }
+
+  // A value that the host reads seldom is not copied in each iteration if a plan keeps it anyway.
+  void add_seldom_reads() {
+    for (SeldomRead read : seldom_reads_) {
+      if (read.operation == none)
+        read = {last_role(read.role), last_operation()};  // what the iteration before has left
+      if (program_.trace.tensors[read.role].kind == TensorKind::persistent) continue;
+      if (state_[read.role].last_write == none) continue;
+      const HostRead needed{static_cast<TensorId>(read.role), id_at<OperationId>(read.operation)};
+      std::vector<HostRead>& reads = program_.trace.host_reads;
+      if (std::ranges::find(reads, needed) == reads.end()) reads.push_back(needed);
+    }
   }
 
   void host_read(std::uint32_t role, std::size_t operation) {
@@ -290,6 +312,11 @@ class ProgramBuilder {
   std::unordered_map<std::uint32_t, std::uint32_t> made_;     // by role: the tensor that the current log makes for it
   std::unordered_map<std::uint64_t, std::uint32_t> current_;  // by serial number; handles only
   std::vector<std::uint32_t> early_downloads_;
+  struct SeldomRead {
+    std::uint32_t role = none;
+    std::uint32_t operation = none;  // none: before the iteration has written the tensor
+  };
+  std::vector<SeldomRead> seldom_reads_;
 };
 
 }  // namespace
@@ -356,7 +383,7 @@ void add_downloads(IterationLog& log, const IterationLog& before) {
     for (; old != before.events.end() && is_download(*old); ++old) {
       const auto is_there = [&](const LogEvent& event) { return event.index == old->index; };
       if (std::none_of(events.begin() + static_cast<std::ptrdiff_t>(first), events.end(), is_there)) {
-        events.push_back(*old);
+        events.push_back({LogEvent::What::download, old->index, true});
       }
     }
     if (own == log.events.end() || old == before.events.end()) break;

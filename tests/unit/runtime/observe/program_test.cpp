@@ -302,13 +302,46 @@ TEST_CASE("what no operation of the iteration has touched is not kept by it") {
   CHECK(program->trace.host_reads == std::vector{host_read(0, 0)});
 }
 
-TEST_CASE("a tensor that ends in its iteration is not kept, whatever it was declared") {
+TEST_CASE(
+    "a tensor that ends in its iteration is kept if it was declared so, for the host may read it before its end") {
   LogWriter w;
   const auto hidden = w.local(1);
-  w.log.tensors[hidden].lifetime = Lifetime::kept;
   w.log.tensors[hidden].outlives = 1;
   w.operation("fill", {{hidden, Access::write}}).operation("use", {{hidden, Access::read}});
   CHECK(valid(program_of(w.log)).trace.host_reads.empty());
+  w.log.tensors[hidden].lifetime = Lifetime::kept;
+  CHECK(valid(program_of(w.log)).trace.host_reads == std::vector{host_read(0, 0)});
+}
+
+TEST_CASE("what the host read in another iteration like this one is copied only if a plan would drop it") {
+  const auto made = [](bool earlier, bool now) {
+    LogWriter w;
+    const auto weight = w.tensor(1);
+    const auto loss = w.tensor(2);
+    w.operation("step", {{weight, Access::update}, {loss, Access::write}});
+    if (now) w.download(loss);
+    w.operation("next", {{weight, Access::update}});
+    if (earlier) w.download(weight).download(loss);
+    return w.log;
+  };
+  IterationLog log = made(false, false);
+  add_downloads(log, made(true, false));
+  REQUIRE(log.events.size() == 4);
+  const Result<Program> seldom = program_of(log);
+  REQUIRE(seldom.has_value());
+  CHECK(seldom->trace.host_reads == std::vector{host_read(1, 1)});
+  // An iteration after it has that from the log, and the one in which it reads itself reads both.
+  IterationLog next = made(false, true);
+  add_downloads(next, log);
+  const Result<Program> both = program_of(next);
+  REQUIRE(both.has_value());
+  CHECK(both->trace.host_reads == std::vector{host_read(1, 0)});
+  IterationLog reads = made(true, false);
+  add_downloads(reads, log);
+  CHECK(reads.events.size() == 4);
+  const Result<Program> often = program_of(reads);
+  REQUIRE(often.has_value());
+  CHECK(often->trace.host_reads == std::vector{host_read(0, 1), host_read(1, 1)});
 }
 
 TEST_CASE("an uploaded value that operations change and that must outlive its iteration is kept in the same way") {

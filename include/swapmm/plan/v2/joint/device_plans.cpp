@@ -49,6 +49,7 @@ class DeviceSearch {
   }
 
   [[nodiscard]] double speed() const { return speed_; }
+  [[nodiscard]] double patience() const { return patience_; }
 
   /// Goes on from this plan if it is better than the best one so far.
   void offer(const swapmm::Plan& plan) {
@@ -63,6 +64,7 @@ class DeviceSearch {
     if (!search_) search_.emplace(*planning_, options_, limits_, *best_, [this] { return !go_on_ || go_on_(1); });
     best_->count_as_equal(std::chrono::nanoseconds{0});  // the last run may have looked for fewer bytes
     search_->run({}, rounds);
+    patience_ = go_on(until) ? 1 : 2 * patience_;
     if (!search_->is_near_bound()) search_->offer_belady();
     go_on_ = {};
     return best_->plan();
@@ -76,6 +78,7 @@ class DeviceSearch {
   PlanningOptions limits_;
   DevicePlans::GoOn go_on_;  // of the current call
   double until_ = 1;         // the same
+  double patience_ = 1;
   std::optional<Problem> problem_;
   std::optional<v1::BestPlan> best_;
   std::optional<v1::BestSearch> search_;
@@ -109,6 +112,13 @@ Result<std::size_t> DevicePlans::search(std::size_t kind, double speed, int roun
   const Result<swapmm::Plan> plan = (*at)->run(rounds, go_on, until);
   if (!plan) return plan.problem();
   return add(kind, speed, *plan);
+}
+
+double DevicePlans::patience(std::size_t kind, double speed) const {
+  for (const auto& search : searches_[kind]) {
+    if (search->speed() == speed) return search->patience();
+  }
+  return 1;
 }
 
 Result<std::size_t> DevicePlans::plan_alone(std::size_t kind, const PlanningOptions& options) {

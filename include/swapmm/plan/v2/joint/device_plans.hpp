@@ -49,7 +49,10 @@ class DevicePlans {
   /// time has passed. The first time, the search is prepared first, for which there is all of the time. Returns the
   /// position of the plan; that of an older one if it is the same.
   [[nodiscard]] Result<std::size_t> search(std::size_t kind, double speed, int rounds, const GoOn& go_on, double until);
-  /// The same with the planner `best` and all of the speed: what the device would have if it were alone.
+  /// A round that was ended begins anew, so a search that had too little time for one needs more the next time: how
+  /// many times as much.
+  [[nodiscard]] double patience(std::size_t kind, double speed) const;
+  /// The same as search() with the planner `best` and all of the speed: what the device would have if it were alone.
   [[nodiscard]] Result<std::size_t> plan_alone(std::size_t kind, const PlanningOptions& options);
   /// A plan for a device alone that was made elsewhere. Returns its position; nothing if it is not valid there.
   [[nodiscard]] std::optional<std::size_t> know(std::size_t part, const swapmm::Plan& plan);

@@ -8,7 +8,6 @@
 #include <tuple>
 #include <utility>
 
-#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/v2/joint/joint_search.hpp>
 
@@ -119,14 +118,10 @@ Result<DevicesPlan> plan_devices(std::span<const DeviceProgram> programs, const 
   if (programs.size() < 2) return Problem{"there is no other device"};
   const Devices devices(programs, capacities);
   const SpreadCase all = devices.parts();
-  std::chrono::nanoseconds bound{0};
-  for (const DeviceProgram& program : programs) {
-    bound = std::max(bound, swapmm::planning::compute_time(program.trace));
-  }
   const Turns::Who most = with_turns ? Turns::Who::later : Turns::Who::nobody;
   std::vector<const swapmm::Plan*> known;
   for (const DeviceProgram& program : programs) known.push_back(program.known ? &*program.known : nullptr);
-  const LazyBound of_computation = [bound](std::chrono::nanoseconds) { return bound; };
+  const LazyBound of_computation = [](std::chrono::nanoseconds) { return std::chrono::nanoseconds{0}; };
   Result<JointPlan> found = search_parts(all, options, of_computation, most, known);
   if (!found) return found.problem();
   DevicesPlan result;

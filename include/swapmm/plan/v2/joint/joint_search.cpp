@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/v2/joint/device_plans.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
@@ -51,6 +52,7 @@ class JointSearch {
       : all_(all), options_(options), ask_bound_(ask_bound), most_(most), devices_(all) {
     for (std::size_t part = 0; part < all.parts.size(); ++part) {
       evenly_.push_back(static_cast<double>(part) / static_cast<double>(all.parts.size() - 1));
+      lower_bound_ = std::max(lower_bound_, swapmm::planning::compute_time(all.parts[part].trace));
     }
   }
 
@@ -67,7 +69,10 @@ class JointSearch {
     try_turns();
     if (!best_) return problem_.value_or(Problem{"no plan was found"});
     until_ = 1;
-    lower_bound_ = ask_bound_(std::chrono::nanoseconds{std::llround(merit_.first)});
+    if (!is_optimal()) {
+      lower_bound_ = std::max(lower_bound_, ask_bound_(std::chrono::nanoseconds{std::llround(merit_.first)}));
+    }
+    try_turns();
     change_at_random();
     if (!is_over()) deepen(2);
     for (std::size_t s = first_speeds; s < speeds.size() && !is_over(); ++s) {
@@ -186,7 +191,8 @@ class JointSearch {
     for (std::size_t kind = 0; kind < devices_.kinds(); ++kind) {
       const double now = options_.go_on ? passed() : 0;
       const std::size_t to_come = searches * devices_.kinds() - kind;
-      const double end = now + std::max(until - now, 0.0) / static_cast<double>(to_come);
+      const double left = std::max(until - now, 0.0);
+      const double end = now + std::min(left, devices_.patience(kind, speed) * left / static_cast<double>(to_come));
       keep_latest(kind, devices_.search(
                             kind, speed, rounds, [this](double part) { return !is_over(part); }, end));
     }
@@ -222,7 +228,8 @@ class JointSearch {
   }
 
   void add_uniform(Choice choice, double speed) {
-    uniform_.emplace_back(judge(choice), choice);
+    judge(choice);
+    if (std::ranges::find(uniform_, choice, &UniformChoice::choice) == uniform_.end()) uniform_.push_back({choice, 0});
     if (speed == 1) alone_ = std::move(choice);
   }
 
@@ -300,18 +307,20 @@ class JointSearch {
     return sum;
   }
 
-  /// Turns in several windows, for those choices with the same speed for all that have not had them.
+  /// Turns in several windows, for the choices with one speed for all. Those for which there is no time now stay for
+  /// the next call.
   void try_turns() {
     if (parts() < 2 || all_.machine.capacities.empty() || most_ == Turns::Who::nobody) return;
-    const std::size_t first = std::exchange(with_turns_, uniform_.size());
-    for (const double overlap : {1.0, 0.0, 0.5, 0.25, 0.75}) {
-      for (std::size_t u = first; u < uniform_.size(); ++u) {
-        const Choice& choice = uniform_[u].second;
-        for (const Turns::Who who : {Turns::Who::all, Turns::Who::later}) {
-          if (is_over()) return;
+    constexpr std::array overlaps{1.0, 0.0, 0.5, 0.25, 0.75};
+    for (std::size_t o = 0; o < overlaps.size(); ++o) {
+      for (UniformChoice& uniform : uniform_) {
+        // In the order of the windows, so that each kind is tried for all choices first.
+        for (; uniform.tried < 2 * (o + 1); ++uniform.tried) {
+          const Turns::Who who = uniform.tried % 2 == 0 ? Turns::Who::all : Turns::Who::later;
           if (who > most_) continue;
-          Choice with_turns = choice;
-          with_turns.turns = {who, merit_.first, overlap, evenly_};
+          if (is_over()) return;
+          Choice with_turns = uniform.choice;
+          with_turns.turns = {who, merit_.first, overlaps[o], evenly_};
           judge(with_turns);
         }
       }
@@ -379,9 +388,13 @@ class JointSearch {
   DevicePlans devices_;
   std::vector<double> evenly_;                      // positions of windows
   std::vector<std::optional<std::size_t>> latest_;  // of each kind: the plan that was made last
-  std::vector<std::pair<double, Choice>> uniform_;  // choices with one speed for all, without turns
-  std::size_t with_turns_ = 0;                      // how many of them have been tried with turns
-  std::optional<SpreadPlan> spread_;                // of spread_of_, without turns
+  /// A choice with one speed for all, and how many kinds of turns it was tried with.
+  struct UniformChoice {
+    Choice choice;
+    std::size_t tried = 0;
+  };
+  std::vector<UniformChoice> uniform_;
+  std::optional<SpreadPlan> spread_;  // of spread_of_, without turns
   std::vector<std::size_t> spread_of_;
   std::optional<SpreadPlan> best_;
   Choice best_choice_;
