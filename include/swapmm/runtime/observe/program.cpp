@@ -216,13 +216,26 @@ class ProgramBuilder {
     return static_cast<std::uint32_t>(program_.trace.operations.size() - 1);
   }
 
+  struct SeldomRead {
+    std::uint32_t role = none;
+    std::uint32_t operation = none;  // none: before the iteration has written the tensor
+  };
+
+  // Whether the next access needs the value that the tensor has after the operation.
+  [[nodiscard]] bool is_needed_after(const SeldomRead& read) const {
+    const auto begin = program_.accesses.begin();
+    const auto from = begin + static_cast<std::ptrdiff_t>(program_.first_access[read.operation + 1]);
+    const auto next =
+        std::find_if(from, program_.accesses.end(), [&](const RoleAccess& access) { return access.role == read.role; });
+    if (next != program_.accesses.end()) return next->access != Access::write;
+    return program_.trace.tensors[read.role].kind == TensorKind::persistent;
+  }
+
   // A value that the host reads seldom is not copied in each iteration if a plan keeps it anyway.
   void add_seldom_reads() {
     for (SeldomRead read : seldom_reads_) {
-      if (read.operation == none)
-        read = {last_role(read.role), last_operation()};  // what the iteration before has left
-      if (program_.trace.tensors[read.role].kind == TensorKind::persistent) continue;
-      if (state_[read.role].last_write == none) continue;
+      if (read.operation == none) read = {last_role(read.role), last_operation()};  // of the iteration before
+      if (state_[read.role].last_write == none || is_needed_after(read)) continue;
       const HostRead needed{static_cast<TensorId>(read.role), id_at<OperationId>(read.operation)};
       std::vector<HostRead>& reads = program_.trace.host_reads;
       if (std::ranges::find(reads, needed) == reads.end()) reads.push_back(needed);
@@ -312,10 +325,6 @@ class ProgramBuilder {
   std::unordered_map<std::uint32_t, std::uint32_t> made_;     // by role: the tensor that the current log makes for it
   std::unordered_map<std::uint64_t, std::uint32_t> current_;  // by serial number; handles only
   std::vector<std::uint32_t> early_downloads_;
-  struct SeldomRead {
-    std::uint32_t role = none;
-    std::uint32_t operation = none;  // none: before the iteration has written the tensor
-  };
   std::vector<SeldomRead> seldom_reads_;
 };
 

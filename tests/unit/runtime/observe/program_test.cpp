@@ -344,6 +344,24 @@ TEST_CASE("what the host read in another iteration like this one is copied only 
   CHECK(often->trace.host_reads == std::vector{host_read(0, 1), host_read(1, 1)});
 }
 
+TEST_CASE("a value that the host read once, and that is overwritten although the tensor is persistent, is copied") {
+  const auto made = [](bool reads) {
+    LogWriter w;
+    const auto tensor = w.tensor(1);
+    w.operation("use", {{tensor, Access::read}}).operation("fill", {{tensor, Access::write}});
+    if (reads) w.download(tensor);
+    w.operation("fill again", {{tensor, Access::write}});
+    if (reads) w.download(tensor);
+    return w.log;
+  };
+  IterationLog log = made(false);
+  add_downloads(log, made(true));
+  const Result<Program> program = program_of(log);
+  REQUIRE(program.has_value());
+  CHECK(program->trace.tensors[0].kind == TensorKind::persistent);
+  CHECK(program->trace.host_reads == std::vector{host_read(0, 1)});
+}
+
 TEST_CASE("an uploaded value that operations change and that must outlive its iteration is kept in the same way") {
   LogWriter w;
   const auto x = w.tensor(1);

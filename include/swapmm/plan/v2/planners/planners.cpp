@@ -21,6 +21,7 @@
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
 #include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/history.hpp>
 
 namespace swapmm::v2 {
@@ -118,9 +119,9 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
     if (!made) return made.problem();
     Result<Plan> plan = from_ways(trace, *made);
     if (plan && forbids_ways(trace, options.ways)) {
-      const Result<std::chrono::nanoseconds> bound = lower_bound(trace, from_version_1(old));
-      const std::chrono::nanoseconds known = bound ? *bound : plan->predicted.compute;
-      plan->predicted.lower_bound = std::min(plan->predicted.lower_bound, known);
+      const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, old);
+      std::chrono::nanoseconds& known = plan->predicted.lower_bound;
+      known = std::min(known, std::max(bound ? *bound : std::chrono::nanoseconds{0}, plan->predicted.compute));
     }
     return plan;
   }
