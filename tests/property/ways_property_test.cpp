@@ -11,6 +11,7 @@
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/v2/bound.hpp>
+#include <swapmm/plan/v2/planners.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
@@ -237,6 +238,7 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
 TEST_CASE("the mixed plan is never slower than the one that only copies, and says how far it may be from the best") {
   std::mt19937_64 random(17);
   int faster = 0;
+  int limited_plans = 0;
   for (int round = 0; round < effort(180, 18); ++round) {
     CAPTURE(round);
     const Trace trace = case_with_ways(random);
@@ -251,11 +253,55 @@ TEST_CASE("the mixed plan is never slower than the one that only copies, and say
     CHECK(mixed->plan.predicted.lower_bound <= mixed->plan.predicted.iteration);
     CHECK(mixed->plan.predicted.lower_bound >= compute_of(trace));
     faster += mixed->plan.predicted.iteration < copies->predicted.iteration ? 1 : 0;
+    // Whatever a plan may use, its bound is for all plans.
+    PlanningOptions limits;
+    limits.ways = {.recompute = chance(random, 0.5), .compress = chance(random, 0.5), .pieces = false};
+    const Result<v2::Plan> limited = v2::make_plan("best", trace, v2::from_version_1(machine), limits);
+    if (limited) {  // version 2 has one place in the host for an input and for what it reads
+      ++limited_plans;
+      CHECK(limited->predicted.lower_bound <= mixed->plan.predicted.iteration);
+      CHECK(limited->predicted.lower_bound >= compute_of(trace));
+    } else {
+      CHECK(limited.problem().message.find("the host reads an input") != std::string::npos);
+    }
     const Result<WrittenTrace> replayed = with_ways(trace, mixed->ways);
     REQUIRE(replayed);
     CHECK(validate(replayed->trace, mixed->plan).empty());
   }
   if (!is_slow) CHECK(faster > 0);
+  CHECK(limited_plans > 0);
+}
+
+TEST_CASE("the bound of a plan that may only copy is for plans that may do more, too") {
+  // x leaves for y, and comes back: 200 ns of copies, or an operation of 10 ns that runs again.
+  const nanoseconds ten{10};
+  Trace trace;
+  trace.tensors = {{"s", Bytes{1}, TensorKind::persistent, 0},
+                   {"x", Bytes{100}, TensorKind::transient, 0},
+                   {"y", Bytes{100}, TensorKind::transient, 0}};
+  trace.operations = {{"make x", ten, {TensorId{0}}, {TensorId{1}}, {}},
+                      {"make y", ten, {}, {TensorId{2}}, {}},
+                      {"use y", ten, {TensorId{2}}, {}, {}},
+                      {"use x", ten, {TensorId{1}}, {}, {}}};
+  trace.operations[0].replayable = true;
+  Machine machine;
+  machine.name = "small";
+  machine.device_budget = Bytes{130};
+  machine.alignment = Bytes{1};
+  machine.h2d = machine.d2h = {1'000'000'000, nanoseconds{0}};
+  const auto planned = [&](bool recompute) {
+    PlanningOptions options;
+    options.ways.recompute = recompute;
+    const auto plan = v2::make_plan("best", trace, v2::from_version_1(machine), options);
+    REQUIRE(plan);
+    return plan->predicted;
+  };
+  const v2::Prediction copies = planned(false);
+  const v2::Prediction any = planned(true);
+  CHECK(any.iteration.count() == 50);
+  CHECK(copies.iteration.count() > 150);
+  CHECK(copies.lower_bound <= any.iteration);
+  CHECK(copies.lower_bound >= compute_of(trace));
 }
 
 TEST_CASE("the bound holds where values are encoded on their way, too, and mixed plans are never slower than copies") {
