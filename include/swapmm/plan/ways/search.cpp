@@ -342,15 +342,29 @@ class WaysSearch {
   Problem problem_{"no time for a plan"};
 };
 
-}  // namespace
-}  // namespace swapmm::planning
+/// The search is not exhaustive, and may end with a slower plan if it may use more. So for traces of up to this many
+/// operations it is repeated with fewer ways.
+constexpr std::size_t most_operations_for_fewer = 200;
 
-namespace swapmm {
+/// All ways of using fewer kinds of ways, at least one, of those that the trace has and that are allowed.
+std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
+  std::vector<bool Ways::*> kinds;
+  if (has_ways(trace, {.recompute = allowed.recompute, .compress = false})) kinds.push_back(&Ways::recompute);
+  if (has_ways(trace, {.recompute = false, .compress = allowed.compress})) kinds.push_back(&Ways::compress);
+  const bool in_pieces = std::ranges::any_of(trace.operations, &TraceOperation::in_pieces);
+  if (allowed.pieces && in_pieces) kinds.push_back(&Ways::pieces);
+  std::vector<Ways> fewer;
+  if (trace.operations.size() > most_operations_for_fewer) return fewer;
+  const unsigned all = (1U << kinds.size()) - 1;
+  for (unsigned chosen = 1; chosen < all; ++chosen) {
+    Ways& ways = fewer.emplace_back(Ways{.recompute = false, .compress = false, .pieces = false});
+    for (std::size_t k = 0; k < kinds.size(); ++k) ways.*kinds[k] = (chosen >> k & 1U) != 0;
+  }
+  return fewer;
+}
 
-Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
-                                    const WaysOptions& options) {
-  using namespace planning;  // NOLINT(*-build-using-namespace)
-  if (!trace.engines.empty()) return Problem{"operations name engines"};
+Result<PlanWithWays> plan_with_all_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
+                                        const WaysOptions& options) {
   const Trace allowed = only_ways(trace, limits.ways);
   const std::vector<TensorPieces> possible =
       limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
@@ -404,6 +418,43 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   if (found->is_other != is_divided) made.ways.pieces = pieces;
   if (divides_less || (may_divide && !of_divided)) return with_bound_of_all(std::move(made));
   return std::move(made);
+}
+
+}  // namespace
+}  // namespace swapmm::planning
+
+namespace swapmm {
+
+Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
+                                    const WaysOptions& options) {
+  if (!trace.engines.empty()) return Problem{"operations name engines"};
+  const std::vector<Ways> fewer = planning::fewer_ways(trace, limits.ways);
+  const auto within_share = [&](std::size_t search) {
+    PlanningOptions part = limits;
+    const double share = static_cast<double>(search + 1) / static_cast<double>(fewer.size() + 1);
+    if (!limits.go_on || fewer.empty()) return part;
+    part.go_on = [&limits, share](PlanningProgress progress) {
+      progress.part *= share;
+      return limits.go_on(progress);
+    };
+    return part;
+  };
+  Result<PlanWithWays> best = planning::plan_with_all_ways(trace, machine, within_share(0), options);
+  if (!best || fewer.empty()) return best;
+  const std::chrono::nanoseconds bound = best->plan.predicted.lower_bound;  // the others' are for fewer ways
+  const auto rank = [](const PlanWithWays& made) {
+    const Prediction& predicted = made.plan.predicted;
+    return std::pair(predicted.iteration, predicted.h2d + predicted.d2h);
+  };
+  for (std::size_t i = 0; i < fewer.size() && best->plan.predicted.iteration > bound; ++i) {
+    if (limits.go_on && !limits.go_on({})) break;
+    PlanningOptions part = within_share(i + 1);
+    part.ways = fewer[i];
+    Result<PlanWithWays> made = planning::plan_with_all_ways(trace, machine, part, options);
+    if (made && rank(*made) < rank(*best)) best = std::move(made);
+  }
+  best->plan.predicted.lower_bound = std::min(bound, best->plan.predicted.iteration);
+  return best;
 }
 
 }  // namespace swapmm
