@@ -95,10 +95,7 @@ Planned plan_within(std::string_view planner, const Trace& trace, const Machine&
 
 Planned plan_within(const NamedPlanner& planner, const Trace& trace, const Machine& machine, double seconds) {
   const auto start = Clock::now();
-  PlanningOptions options;
-  if (seconds > 0)
-    options.go_on = [&](const PlanningProgress& progress) { return seconds_since(start) < progress.part * seconds; };
-  Result<Plan> plan = planner.make(trace, machine, options);
+  Result<Plan> plan = planner.make(trace, machine, within(seconds));
   Planned planned;
   planned.seconds = seconds_since(start);
   if (plan) {

@@ -127,14 +127,19 @@ Trace without_ways(Trace trace) {
 
 bool has_ways(const Trace& trace) { return has_ways(trace, {}); }
 
+Ways ways_in(const Trace& trace) {
+  return {.recompute = std::ranges::any_of(trace.operations, &TraceOperation::replayable),
+          .compress = !trace.forms.empty(),
+          .pieces = std::ranges::any_of(trace.operations, &TraceOperation::in_pieces)};
+}
+
 bool has_ways(const Trace& trace, const Ways& ways) {
-  return (ways.compress && !trace.forms.empty()) ||
-         (ways.recompute && std::ranges::any_of(trace.operations, &TraceOperation::replayable));
+  const Ways there = ways_in(trace);
+  return (ways.compress && there.compress) || (ways.recompute && there.recompute);
 }
 
 bool is_version_1_but_for_ways(const Trace& trace) {
-  return trace.engines.empty() && trace.ranges.empty() &&
-         std::ranges::none_of(trace.operations, &TraceOperation::in_pieces);
+  return trace.engines.empty() && trace.ranges.empty() && !ways_in(trace).pieces;
 }
 
 }  // namespace swapmm::planning

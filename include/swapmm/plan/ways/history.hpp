@@ -62,6 +62,8 @@ class ValueHistory {
 [[nodiscard]] Trace without_ways(Trace trace);
 /// Without those that may not be chosen.
 [[nodiscard]] Trace only_ways(Trace trace, const Ways& ways);
+/// The kinds of ways that the trace has; pieces, if operations work with any.
+[[nodiscard]] Ways ways_in(const Trace& trace);
 /// Whether there is anything that without_ways() leaves out.
 [[nodiscard]] bool has_ways(const Trace& trace);
 /// The same for only_ways() with these.

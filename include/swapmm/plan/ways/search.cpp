@@ -173,10 +173,8 @@ class WaysSearch {
 
   /// Where there are replays and codings, each alone: they may be in each other's way.
   void look_at_one_way(std::vector<Tried>& tried, double price) {
-    if (!has_ways(trace_, {.recompute = true, .compress = false}) ||
-        !has_ways(trace_, {.recompute = false, .compress = true})) {
-      return;
-    }
+    const Ways there = ways_in(trace_);
+    if (!there.recompute || !there.compress) return;
     for (const bool replays : {true, false}) {
       for (const double factor : {1.0, 0.4, 2.5}) {
         if (!go_on()) return;
@@ -348,11 +346,11 @@ constexpr std::size_t most_operations_for_fewer = 200;
 
 /// All ways of using fewer kinds of ways, at least one, of those that the trace has and that are allowed.
 std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
+  const Ways there = ways_in(trace);
   std::vector<bool Ways::*> kinds;
-  if (has_ways(trace, {.recompute = allowed.recompute, .compress = false})) kinds.push_back(&Ways::recompute);
-  if (has_ways(trace, {.recompute = false, .compress = allowed.compress})) kinds.push_back(&Ways::compress);
-  const bool in_pieces = std::ranges::any_of(trace.operations, &TraceOperation::in_pieces);
-  if (allowed.pieces && in_pieces) kinds.push_back(&Ways::pieces);
+  for (bool Ways::*const kind : {&Ways::recompute, &Ways::compress, &Ways::pieces}) {
+    if (there.*kind && allowed.*kind) kinds.push_back(kind);
+  }
   std::vector<Ways> fewer;
   if (trace.operations.size() > most_operations_for_fewer) return fewer;
   const unsigned all = (1U << kinds.size()) - 1;

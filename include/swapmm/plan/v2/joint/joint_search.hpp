@@ -10,8 +10,8 @@
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/v2/joint/turns.hpp>
 #include <swapmm/plan/v2/plan.hpp>
+#include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
-#include <swapmm/plan/v2/stores/store_search.hpp>
 
 namespace swapmm::v2::planning {
 

@@ -105,9 +105,9 @@ bool knows_ways(std::string_view planner) { return planner == "best" || planner 
 
 /// Whether plans of others may use ways of the trace that this one may not.
 bool forbids_ways(const Trace& trace, const Ways& allowed) {
-  const Ways forbidden{.recompute = !allowed.recompute, .compress = !allowed.compress, .pieces = !allowed.pieces};
-  return swapmm::planning::has_ways(trace, forbidden) ||
-         (forbidden.pieces && std::ranges::any_of(trace.operations, &TraceOperation::in_pieces));
+  const Ways there = swapmm::planning::ways_in(trace);
+  return (there.recompute && !allowed.recompute) || (there.compress && !allowed.compress) ||
+         (there.pieces && !allowed.pieces);
 }
 
 /// A plan of a planner of version 1, as a plan for the trace with its ways.

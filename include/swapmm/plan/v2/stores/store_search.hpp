@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
-#include <functional>
-
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/planner.hpp>
 #include <swapmm/plan/v2/plan.hpp>
+#include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 
 namespace swapmm::v2::planning {
-
-/// Gives the lower bound, and computes it when it is first asked for. Its argument is the time of the fastest plan so
-/// far, for those who watch.
-using LazyBound = std::function<std::chrono::nanoseconds(std::chrono::nanoseconds fastest)>;
 
 /// Searches for the fastest plan for one engine that computes, whose device can reach several memories: which tensors
 /// are away over which absences, and where each value is meanwhile. It is the search of `best` of version 1
