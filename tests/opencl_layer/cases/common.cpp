@@ -115,6 +115,12 @@ Words Setup::read(cl_mem object, std::size_t count) const {
   return words;
 }
 
+std::vector<cl_mem> buffers_of(const Setup& setup, cl_uint count, cl_uint seed) {
+  std::vector<cl_mem> made;
+  for (cl_uint i = 0; i < count; ++i) made.push_back(setup.buffer_of(numbers(seed + i)));
+  return made;
+}
+
 void release_buffers(const std::vector<cl_mem>& buffers) {
   for (cl_mem one : buffers) OK(clReleaseMemObject(one));
 }

@@ -120,6 +120,8 @@ struct Kernels {
   cl_kernel blend_kernel, grow_kernel, affine_kernel;
 };
 
+/// With the numbers of `seed` and of those after it.
+std::vector<cl_mem> buffers_of(const Setup& setup, cl_uint count, cl_uint seed = 0);
 void release_buffers(const std::vector<cl_mem>& buffers);
 void release_events(const std::vector<cl_event>& events);
 

@@ -20,12 +20,6 @@ cl_uint read_one(const Setup& setup, cl_mem object, std::size_t place = 0) {
   return one;
 }
 
-std::vector<cl_mem> buffers_of(const Setup& setup, cl_uint count, cl_uint seed = 0) {
-  std::vector<cl_mem> made;
-  for (cl_uint i = 0; i < count; ++i) made.push_back(setup.buffer_of(numbers(seed + i)));
-  return made;
-}
-
 void say_all(const Setup& setup, const char* what, const std::vector<cl_mem>& buffers) {
   for (cl_mem one : buffers) say_words(what, setup.read(one));
 }

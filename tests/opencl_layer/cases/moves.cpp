@@ -5,16 +5,6 @@
 
 using namespace cases;
 
-namespace {
-
-std::vector<cl_mem> buffers_of(const Setup& setup, cl_uint count) {
-  std::vector<cl_mem> buffers;
-  for (cl_uint i = 0; i < count; ++i) buffers.push_back(setup.buffer_of(numbers(i)));
-  return buffers;
-}
-
-}  // namespace
-
 CASE(moves, images_made_one_after_another) {
   const Setup setup;
   const Kernels kernels(setup);

@@ -9,19 +9,13 @@ namespace {
 
 constexpr cl_command_queue_properties out_of_order = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
 
-std::vector<cl_mem> some_buffers(const Setup& setup, cl_uint count) {
-  std::vector<cl_mem> made;
-  for (cl_uint i = 0; i < count; ++i) made.push_back(setup.buffer_of(numbers(i)));
-  return made;
-}
-
 }  // namespace
 
 CASE(queues, two_by_events) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_command_queue queues[2] = {setup.queue, setup.another_queue()};
-  const auto buffers = some_buffers(setup, 6);
+  const auto buffers = buffers_of(setup, 6);
   std::vector<cl_event> events;
   for (std::size_t i = 0; i < 24; ++i) {
     cl_event event = nullptr;
@@ -42,7 +36,7 @@ CASE(queues, two_by_finish) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_command_queue queues[2] = {setup.queue, setup.another_queue(out_of_order)};
-  const auto buffers = some_buffers(setup, 6);
+  const auto buffers = buffers_of(setup, 6);
   for (std::size_t i = 0; i < 12; ++i) {
     kernels.blend(queues[i % 2], buffers[i % 6], buffers[(i + 1) % 6], buffers[(i + 3) % 6]);
     OK(clFinish(queues[i % 2]));
@@ -58,7 +52,7 @@ CASE(queues, eight_apart) {
   const Kernels kernels(setup);
   std::vector<cl_command_queue> queues;
   for (std::size_t i = 0; i < 8; ++i) queues.push_back(setup.another_queue(i % 2 == 0 ? 0 : out_of_order));
-  const auto buffers = some_buffers(setup, 16);
+  const auto buffers = buffers_of(setup, 16);
   for (cl_uint round = 0; round < 4; ++round)
     for (std::size_t i = 0; i < 8; ++i) {
       kernels.affine(queues[i], buffers[2 * i], buffers[2 * i + 1], round);
@@ -75,7 +69,7 @@ CASE(queues, eight_apart) {
 CASE(queues, out_of_order_by_events) {
   const Setup setup(out_of_order);
   const Kernels kernels(setup);
-  const auto buffers = some_buffers(setup, 5);
+  const auto buffers = buffers_of(setup, 5);
   std::vector<cl_event> events(1);
   kernels.grow(setup.queue, buffers[0], 0, word_count, {}, events.data());
   for (cl_uint i = 1; i < 15; ++i) {
@@ -94,7 +88,7 @@ CASE(queues, out_of_order_by_events) {
 CASE(queues, out_of_order_diamond) {
   const Setup setup(out_of_order);
   const Kernels kernels(setup);
-  const auto buffers = some_buffers(setup, 5);
+  const auto buffers = buffers_of(setup, 5);
   cl_event first = nullptr, left = nullptr, right = nullptr, last = nullptr;
   kernels.grow(setup.queue, buffers[0], 1, word_count, {}, &first);
   kernels.affine(setup.queue, buffers[1], buffers[0], 2, word_count, {first}, &left);
@@ -111,7 +105,7 @@ CASE(queues, out_of_order_diamond) {
 CASE(queues, out_of_order_barriers) {
   const Setup setup(out_of_order);
   const Kernels kernels(setup);
-  const auto buffers = some_buffers(setup, 5);
+  const auto buffers = buffers_of(setup, 5);
   for (std::size_t i = 0; i < 10; ++i) {
     kernels.blend(setup.queue, buffers[i % 5], buffers[(i + 1) % 5], buffers[(i + 2) % 5]);
     if (i % 2 == 0)
@@ -130,7 +124,7 @@ CASE(queues, markers) {
   const Setup setup;
   const Kernels kernels(setup);
   const cl_command_queue other = setup.another_queue();
-  const auto buffers = some_buffers(setup, 4);
+  const auto buffers = buffers_of(setup, 4);
   cl_event all = nullptr, some = nullptr, old = nullptr, barrier = nullptr;
   kernels.grow(setup.queue, buffers[0], 1);
   kernels.grow(setup.queue, buffers[1], 2);
@@ -157,7 +151,7 @@ CASE(queues, markers) {
 CASE(queues, two_contexts) {
   const Setup first, second;
   const Kernels first_kernels(first), second_kernels(second);
-  const auto a = some_buffers(first, 4), b = some_buffers(second, 4);
+  const auto a = buffers_of(first, 4), b = buffers_of(second, 4);
   for (std::size_t round = 0; round < 8; ++round) {
     first_kernels.blend(first.queue, a[round % 4], a[(round + 1) % 4], a[(round + 2) % 4]);
     second_kernels.blend(second.queue, b[round % 4], b[(round + 3) % 4], b[(round + 2) % 4]);
@@ -175,7 +169,7 @@ CASE(queues, contexts_come_and_go) {
   for (cl_uint i = 0; i < 6; ++i) {
     const Setup setup(i % 2 == 0 ? 0 : out_of_order);
     const Kernels kernels(setup);
-    const auto buffers = some_buffers(setup, 4);
+    const auto buffers = buffers_of(setup, 4);
     kernels.blend(setup.queue, buffers[0], buffers[1], buffers[2]);
     OK(clFinish(setup.queue));
     kernels.blend(setup.queue, buffers[3], buffers[0], buffers[2]);
@@ -217,7 +211,7 @@ CASE(queues, contexts_do_not_mix) {
 CASE(queues, released_with_work_in_it) {
   const Setup setup;
   const Kernels kernels(setup);
-  const auto buffers = some_buffers(setup, 4);
+  const auto buffers = buffers_of(setup, 4);
   cl_event event = nullptr;
   const cl_command_queue gone = setup.another_queue();
   kernels.blend(gone, buffers[0], buffers[1], buffers[2]);

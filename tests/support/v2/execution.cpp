@@ -2,15 +2,13 @@
 #include "support/v2/execution.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <queue>
-#include <tuple>
 #include <utility>
 
+#include "support/v2/element_order.hpp"
 #include "support/v2/part_accesses.hpp"
 
 namespace swapmm::test::general {
@@ -28,10 +26,6 @@ using Time = std::int64_t;
 /// A value of a part. Each write, update and gift begins another one.
 using Value = std::int64_t;
 constexpr Value nothing = -1;
-
-bool takes_no_time(const Command& command) {
-  return command.kind == CommandKind::allocate || command.kind == CommandKind::release;
-}
 
 /// What the program does if its operations run one after another, beginning two iterations before the first one.
 class ProgramOrder {
@@ -76,139 +70,6 @@ class ProgramOrder {
   std::vector<Value> at_start_;
 };
 
-/// Which elements wait for which, in all iterations.
-class Waits {
- public:
-  Waits(const Trace& trace, const Plan& plan, const Parts& parts, std::size_t iterations)
-      : n_(trace.operations.size()),
-        steps_(n_ + plan.commands.size()),
-        iterations_(static_cast<Time>(iterations)),
-        followers(steps_ * iterations),
-        missing(steps_ * iterations, 0) {
-    for (std::size_t j = 0; j < plan.commands.size(); ++j) add_command(plan.commands[j], n_ + j);
-    for (const auto& [engine, elements] : engines(trace, plan, parts)) {
-      for (std::size_t e = 0; e < elements.size(); ++e) {
-        const bool is_last = e + 1 == elements.size();
-        add(elements[e], 0, elements[is_last ? 0 : e + 1], is_last ? 1 : 0);
-      }
-    }
-    for (std::size_t i = 0; i < n_; ++i) {
-      for (std::size_t before = 0; before < n_; ++before) {
-        add(before, -1, i, 0);
-        const bool other_engine = parts.engine(before) != parts.engine(i);
-        if (before < i && other_engine && parts.conflict(before, i)) add(before, 0, i, 0);
-      }
-    }
-    find_order(plan);
-  }
-
-  [[nodiscard]] std::size_t steps() const { return steps_; }
-
- private:
-  void add_command(const Command& command, std::size_t step) {
-    for (const Wait& wait : command.after) {
-      if (wait.on == Wait::On::command) {
-        add(n_ + static_cast<std::size_t>(wait.index), wait.previous ? -1 : 0, step, 0);
-      } else {
-        const bool previous = wait.index < 0;
-        add(static_cast<std::size_t>(previous ? wait.index + static_cast<Time>(n_) : wait.index), previous ? -1 : 0,
-            step, 0);
-      }
-    }
-    for (const std::uint32_t operation : command.before_operations)
-      add(step, 0, operation % n_, operation < n_ ? 0 : 1);
-  }
-
-  /// The elements of each engine, in their order. Links without an engine have one of their own.
-  static std::map<std::pair<bool, std::size_t>, std::vector<std::size_t>> engines(const Trace& trace, const Plan& plan,
-                                                                                  const Parts& parts) {
-    const std::size_t n = trace.operations.size();
-    using Rank =
-        std::tuple<std::size_t, bool, std::size_t, std::size_t>;  // position, whether an operation, index, step
-    std::map<std::pair<bool, std::size_t>, std::vector<Rank>> ranks;
-    for (std::size_t i = 0; i < n; ++i) ranks[{true, parts.engine(i)}].push_back({i, true, 0, i});
-    for (std::size_t j = 0; j < plan.commands.size(); ++j) {
-      const Command& command = plan.commands[j];
-      if (takes_no_time(command)) continue;
-      std::pair<bool, std::size_t> engine{true, index(command.engine)};
-      if (command.kind == CommandKind::run) engine.second = parts.engine(index(command.operation));
-      if (command.kind == CommandKind::copy) {
-        const auto& of_link = plan.machine.links[index(command.link)].engine;
-        engine = of_link ? std::pair{true, std::size_t{index(*of_link)}}
-                         : std::pair{false, std::size_t{index(command.link)}};
-      }
-      ranks[engine].push_back({command.position.value_or(static_cast<std::uint32_t>(n)), false, j, n + j});
-    }
-    std::map<std::pair<bool, std::size_t>, std::vector<std::size_t>> result;
-    for (auto& [engine, list] : ranks) {
-      std::sort(list.begin(), list.end());
-      for (const Rank& rank : list) result[engine].push_back(std::get<3>(rank));
-    }
-    return result;
-  }
-
-  /// In all iterations k: `step` of iteration k + `from_shift` comes before `next` of iteration k + `to_shift`.
-  void add(std::size_t step, Time from_shift, std::size_t next, Time to_shift) {
-    for (Time k = 0; k < iterations_; ++k) {
-      const Time from = k + from_shift;
-      const Time to = k + to_shift;
-      if (from < 0 || to >= iterations_) continue;
-      const std::size_t follower = static_cast<std::size_t>(to) * steps_ + next;
-      followers[static_cast<std::size_t>(from) * steps_ + step].push_back(follower);
-      ++missing[follower];
-    }
-  }
-
-  /// For each element all that takes time and has ended when it starts. If that of one contains that of another, it is
-  /// never earlier; if both are the same, both always happen at the same time.
-  void find_order(const Plan& plan) {
-    const std::size_t count = followers.size();
-    order.resize(count);
-    constexpr std::size_t bits = 64;
-    std::vector<std::vector<std::uint64_t>> ended(count, std::vector<std::uint64_t>(count / bits + 1, 0));
-    std::vector<int> left = missing;
-    std::vector<std::size_t> next;
-    std::vector<std::vector<std::size_t>> preceding(count);
-    for (std::size_t step = 0; step < count; ++step) {
-      for (const std::size_t follower : followers[step]) preceding[follower].push_back(step);
-      if (left[step] == 0) next.push_back(step);
-    }
-    const auto is_instant = [&](std::size_t step) {
-      return step % steps_ >= n_ && takes_no_time(plan.commands[step % steps_ - n_]);
-    };
-    while (!next.empty()) {
-      const std::size_t step = next.back();
-      next.pop_back();
-      for (const std::uint64_t word : ended[step]) order[step].before += static_cast<std::size_t>(std::popcount(word));
-      for (const std::size_t before : preceding[step]) {
-        const bool of_one_time = is_instant(before) && is_instant(step) && before / steps_ == step / steps_;
-        if (of_one_time && ended[before] == ended[step]) {
-          order[step].chain = std::max(order[step].chain, order[before].chain + 1);
-        }
-      }
-      for (const std::size_t follower : followers[step]) {
-        for (std::size_t word = 0; word < ended[step].size(); ++word) ended[follower][word] |= ended[step][word];
-        if (!is_instant(step)) ended[follower][step / bits] |= std::uint64_t{1} << step % bits;
-        if (--left[follower] == 0) next.push_back(follower);
-      }
-    }
-  }
-
-  std::size_t n_;
-  std::size_t steps_;
-  Time iterations_;
-
- public:
-  /// What decides about commands that happen at the same time.
-  struct Order {
-    std::size_t before = 0;   // how much that takes time has ended
-    std::uint32_t chain = 0;  // how many that always happen at that time wait for one another, up to this one
-  };
-  std::vector<std::vector<std::size_t>> followers;
-  std::vector<int> missing;
-  std::vector<Order> order;
-};
-
 struct PlaceState {
   bool is_there = false;
   Bytes offset;
@@ -235,17 +96,17 @@ class Run {
         machine_(plan.machine),
         parts_(trace, plan),
         program_(trace, parts_, iterations),
-        waits_(trace, plan, parts_, iterations + 1),
+        order_(trace, plan, parts_, iterations + 1),
         n_(trace.operations.size()),
         iterations_(iterations),
-        in_flight_(waits_.missing.size(), nothing) {
+        in_flight_(order_.missing.size(), nothing) {
     for (std::uint64_t& scale : scales_) scale = one_of_scales();
   }
 
   std::vector<std::string> run() {
     begin();
-    for (std::size_t step = 0; step < waits_.missing.size(); ++step) {
-      if (waits_.missing[step] == 0) ready(step, 0);
+    for (std::size_t step = 0; step < order_.missing.size(); ++step) {
+      if (order_.missing[step] == 0) ready(step, 0);
     }
     std::size_t ended = 0;
     while (!events_.empty() && faults_.empty()) {
@@ -253,13 +114,13 @@ class Run {
       events_.pop();
       happen(event);
       if (event.phase == Phase::start) continue;
-      if (++ended == waits_.steps()) begin_first(event.time);
-      for (const std::size_t follower : waits_.followers[event.step]) {
-        if (--waits_.missing[follower] == 0) ready(follower, event.time);
+      if (++ended == order_.steps()) begin_first(event.time);
+      for (const std::size_t follower : order_.followers[event.step]) {
+        if (--order_.missing[follower] == 0) ready(follower, event.time);
       }
     }
     if (!faults_.empty()) return faults_;
-    if (ended < waits_.missing.size()) return {"a deadlock"};
+    if (ended < order_.missing.size()) return {"a deadlock"};
     finish();
     return faults_;
   }
@@ -286,7 +147,7 @@ class Run {
   void fault(const PlaceKey& key, const std::string& what) { fault(told(key) + ": " + what); }
 
   [[nodiscard]] const Command* command(std::size_t step) const {
-    const std::size_t of_iteration = step % waits_.steps();
+    const std::size_t of_iteration = step % order_.steps();
     return of_iteration < n_ ? nullptr : &plan_.commands[of_iteration - n_];
   }
 
@@ -305,11 +166,10 @@ class Run {
   /// All that it waits for has ended.
   void ready(std::size_t step, Time now) {
     const Command* const what = command(step);
-    Event event{now, Phase::start, 0, step / waits_.steps(), 0, false, step};
+    Event event{now, Phase::start, 0, step / order_.steps(), 0, false, step};
     if (what != nullptr && takes_no_time(*what)) {
-      const Waits::Order& order = waits_.order[step];
-      event = {now, Phase::instant, order.before, event.iteration, order.chain, what->kind == CommandKind::allocate,
-               step};
+      const ElementOrder::AtOneTime& of = order_.at_one_time[step];
+      event = {now, Phase::instant, of.before, event.iteration, of.chain, what->kind == CommandKind::allocate, step};
     }
     if (event.iteration > 0 && !has_begun_) {
       of_first_.push_back(event);
@@ -355,7 +215,7 @@ class Run {
 
   void happen(const Event& event) {
     const Command* const what = command(event.step);
-    const std::size_t i = event.step % waits_.steps();
+    const std::size_t i = event.step % order_.steps();
     const Time k = static_cast<Time>(event.iteration) - 1;
     const bool starts = event.phase == Phase::start;
     if (k < 0) {
@@ -365,7 +225,7 @@ class Run {
     } else {
       happen(*what, event, k);
     }
-    if (!starts && ++ended_[k] == waits_.steps()) end_iteration(k);
+    if (!starts && ++ended_[k] == order_.steps()) end_iteration(k);
     if (!starts) return;
     events_.push({event.time + duration(what), Phase::end, 0, event.iteration, 0, false, event.step});
   }
@@ -597,7 +457,7 @@ class Run {
   const Machine& machine_;
   Parts parts_;
   ProgramOrder program_;
-  Waits waits_;
+  ElementOrder order_;
   std::size_t n_;
   std::size_t iterations_;
   std::uint64_t scales_[8]{};
