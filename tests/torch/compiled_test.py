@@ -164,17 +164,19 @@ class CompiledTest(unittest.TestCase):
     def test_layers_of_a_transformer(self):
         """Each is compiled by itself, so that half and a quarter of the memory are enough. They share their graphs."""
 
+        layers = 6 if everything else 4  # a layer must fit into the smallest share
+
         def by_layers(network):
             for layer in network.layers:
                 layer.compile()
             return network
 
         peak, native = None, []
-        for share in (1, 0.5, 0.25) if everything else (1, 0.25):
+        for share in (1, 0.5, 0.25) if everything else (1, 0.4):
             with self.subTest(share=share):
                 size = 256 * MiB if peak is None else int(peak * share)
-                names, report = self.train(Transformer, size, 8, by_layers, batch=16, shape=(64,), words=500, native=native)
-                self.assertEqual(len(names), 2 * 6 * 8)
+                names, report = self.train(lambda: Transformer(layers), size, 8, by_layers, batch=16, shape=(64,), words=500, native=native)
+                self.assertEqual(len(names), 2 * layers * 8)
                 self.assertEqual(len(set(names)), 2)
                 self.assertGreater(report.iterations_followed, 1)
                 if peak is None:
@@ -326,7 +328,7 @@ class CompiledTest(unittest.TestCase):
 
         eager, theirs = program(False)
         sizes = (("5MiB", 2), ("10MiB", 2), ("64MiB", 0))
-        for size, too_large in sizes if everything else sizes[::2]:
+        for size, too_large in sizes if everything else sizes[:1]:
             with self.subTest(size=size), self.within(size):
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always")

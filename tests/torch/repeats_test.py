@@ -446,7 +446,7 @@ class RepeatsTest(unittest.TestCase):
     def test_values_go_before_the_plan_has_copied_them(self):
         for recompute in (True, False):
             chain, plain = self.compare(recompute=recompute), Chain()
-            for lost in range(COUNT):
+            for lost in range(0, COUNT, 1 if os.environ.get("SWAPMM_TEST_EVERYTHING") else 4):
                 chain.lost = plain.lost = {lost}
                 wanted = None
                 with self.subTest(recompute=recompute, lost=lost):
@@ -551,7 +551,7 @@ class RepeatsTest(unittest.TestCase):
 
     def test_networks(self):
         cases = [
-            ("gpt", dict(batch=4, layers=2, width=128, heads=4, sequence=64, vocabulary=500), 0.1),
+            ("gpt", dict(batch=4, layers=1, width=128, heads=4, sequence=64, vocabulary=500), 0.1),
             ("gpt", dict(batch=4, layers=3, width=128, heads=4, sequence=64, vocabulary=500), 0.0),
             ("vit", dict(batch=8, layers=3, width=128, heads=4, image=64, patch=8), 0.0),
         ]
