@@ -47,9 +47,9 @@ class Count(TorchDispatchMode):
                    storage is not None)
 
 
-def within(size, program):
+def within(size, program, **options):
     """What program() returns within a budget of so many bytes, the largest sum that was counted, and the report."""
-    swapmm.torch.budget(size, "cpu")
+    swapmm.torch.budget(size, "cpu", **options)
     try:
         count = Count()
         with count:

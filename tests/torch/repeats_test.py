@@ -572,7 +572,7 @@ class RepeatsTest(unittest.TestCase):
                 losses, weights = train()
                 _, need, _ = within(1 << 40, train)
                 size = need // 2 + (256 << 10)
-                (ours, ours_weights), peak, report = within(size, train)
+                (ours, ours_weights), peak, report = within(size, train, planning_time_ms=5000)
                 print(f"{name}: {report.run_again} operators run again")
                 self.assertEqual(ours, losses)
                 for a, b in zip(ours_weights, weights):
