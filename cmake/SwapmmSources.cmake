@@ -92,7 +92,7 @@ swapmm_files(include/swapmm/plan/planners
   HEADERS before_best
   SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
-  HEADERS linked_stores overlap_ledger planning_case share
+  HEADERS linked_stores overlap_ledger part_of_time planning_case share
   SOURCES overlap_ledger planning_case)
 swapmm_files(include/swapmm/plan/relaxation
   HEADERS coarse_program copy_classes grid_refinement lower_bound relaxation replay_bound swap_grid swap_model swap_prices window_tree
@@ -120,7 +120,7 @@ swapmm_files(include/swapmm/plan/split
   SOURCES choose dependence from_pieces from_traces quantity written_out)
 swapmm_files(include/swapmm/plan/v2
   HEADERS bound engines explain machine plan planners predicted_profile simulate transition validate ways
-  SOURCES machine plan to_ways ways)
+  SOURCES machine plan)
 swapmm_files(include/swapmm/plan/v2/baselines
   HEADERS command_chain free_ranges on_demand paths residency uses victims
   SOURCES on_demand paths residency uses)
@@ -163,6 +163,9 @@ swapmm_files(include/swapmm/plan/v2/simulation
 swapmm_files(include/swapmm/plan/v2/long_run
   HEADERS step_names turn
   SOURCES predicted_profile turn)
+swapmm_files(include/swapmm/plan/v2/ways
+  HEADERS search_ways written_plan
+  SOURCES from_ways search_ways to_ways)
 swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)

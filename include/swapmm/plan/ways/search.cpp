@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
@@ -58,7 +59,8 @@ class WaysSearch {
       }
       // The bound must not begin when no time is left.
       const bool is_early = fastest_ != nullptr && !bound_;
-      return limits.go_on({fastest_time_, compute, is_early ? std::min(run.part, part_before_bound) : run.part});
+      const double most = chooses_ ? is_early ? part_before_bound : 1 : part_of_copies;
+      return limits.go_on({fastest_time_, compute, std::min(run.part, most)});
     };
   }
 
@@ -73,6 +75,8 @@ class WaysSearch {
 
   [[nodiscard]] Result<Found> run() {
     look_at(WaysBack{});
+    if (limits_.go_on && options_.copies_first) begin_with_copies();
+    chooses_ = true;
     look_at_prices();
     look_at_units();
     if (!refine()) leave_out();
@@ -93,8 +97,17 @@ class WaysSearch {
     return candidates_.size() - 1;
   }
 
+  /// Choices take seconds. If there is a clock, a plan with copies alone comes first, in this part of the time.
+  static constexpr double part_of_copies = 0.35;
   /// The bound takes up to a second.
   static constexpr double part_before_bound = 0.7;
+
+  void begin_with_copies() {
+    auto turn = std::make_unique<TurnOfBest>(Candidate(candidates_.front()));
+    if (!begin(*turn)) return;
+    copies_ = std::move(turn);
+    copies_->run->run(1);
+  }
 
   struct Tried {
     WayCriteria criteria;
@@ -223,9 +236,14 @@ class WaysSearch {
     std::optional<RefinedWays> refined = refinement.run(best_rated(), *best_criteria_);
     if (!refined) return false;
     std::erase_if(candidates_, [&](const Candidate& known) { return known.ways == refined->choice.ways; });
-    runs_.push_back(std::make_unique<TurnOfBest>(std::move(refined->choice)));
-    runs_.back()->first = std::move(refined->plan);
+    add_run(std::move(refined->choice));
+    if (!runs_.back()->run) runs_.back()->first = std::move(refined->plan);
     return true;
+  }
+
+  void add_run(Candidate choice) {
+    const bool has_begun = copies_ != nullptr && choice.ways.empty();
+    runs_.push_back(has_begun ? std::move(copies_) : std::make_unique<TurnOfBest>(std::move(choice)));
   }
 
   /// Runs `best` for the refined choice, or the one with the best rating, for the other division, and for copies alone,
@@ -235,7 +253,7 @@ class WaysSearch {
     int with_ways = !runs_.empty() && !runs_.front()->choice.ways.empty() ? 1 : 0;  // the refined one
     for (Candidate& candidate : candidates_) {
       if (!candidate.ways.empty() && ++with_ways >= std::max(options_.plans, 2)) continue;
-      runs_.push_back(std::make_unique<TurnOfBest>(std::move(candidate)));
+      add_run(std::move(candidate));
     }
     if (other_ != nullptr) {
       auto turn = std::make_unique<TurnOfBest>(Candidate{other_->is_finer ? runs_.front()->choice.ways : WaysBack{}});
@@ -335,6 +353,8 @@ class WaysSearch {
   std::vector<Candidate> candidates_;
   std::optional<WayCriteria> best_criteria_;  // whose choice has the best rating
   std::vector<std::unique_ptr<TurnOfBest>> runs_;
+  std::unique_ptr<TurnOfBest> copies_;  // it has begun, and is none of runs_ yet
+  bool chooses_ = false;
   TurnOfBest* fastest_ = nullptr;
   std::optional<nanoseconds> bound_;  // for every choice of ways, once it is known
   Problem problem_{"no time for a plan"};
@@ -427,15 +447,10 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
                                     const WaysOptions& options) {
   if (!trace.engines.empty()) return Problem{"operations name engines"};
   const std::vector<Ways> fewer = planning::fewer_ways(trace, limits.ways);
+  const auto searches = static_cast<double>(fewer.size() + 1);
   const auto within_share = [&](std::size_t search) {
-    PlanningOptions part = limits;
-    const double share = static_cast<double>(search + 1) / static_cast<double>(fewer.size() + 1);
-    if (!limits.go_on || fewer.empty()) return part;
-    part.go_on = [&limits, share](PlanningProgress progress) {
-      progress.part *= share;
-      return limits.go_on(progress);
-    };
-    return part;
+    const auto before = static_cast<double>(search);
+    return planning::in_part_of_time(limits, before / searches, (before + 1) / searches);
   };
   Result<PlanWithWays> best = planning::plan_with_all_ways(trace, machine, within_share(0), options);
   if (!best || fewer.empty()) return best;

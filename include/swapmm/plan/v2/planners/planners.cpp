@@ -20,6 +20,7 @@
 #include <swapmm/plan/v2/stores/store_search.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 #include <swapmm/plan/v2/ways.hpp>
+#include <swapmm/plan/v2/ways/search_ways.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/history.hpp>
@@ -206,7 +207,13 @@ Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const M
                            const PlanningOptions& options, const planning::LazyBound& bound) {
   if (planner == "on-demand") return plan_on_demand(planning::Victim::least_recently_used, trace, machine);
   if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
-  if (planner == "best") return plan_best(trace, machine, options, bound);
+  if (planner == "best") {
+    const planning::CopyPlanner copies = [&](const Trace& program, const PlanningOptions& limits,
+                                             const planning::LazyBound& at_least) {
+      return plan_best(program, machine, limits, at_least);
+    };
+    return planning::search_ways(trace, machine, options, copies, bound);
+  }
   Result<Plan> plan = spread_near_or_far(planner, trace, machine, options);
   if (plan) return plan;
   const std::string reason = planning::changes_input_that_host_reads(trace)

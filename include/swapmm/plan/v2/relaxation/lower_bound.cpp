@@ -101,11 +101,32 @@ Trace for_several(const Trace& trace, bool with_host) {
   return several;
 }
 
+/// The memory in which all operations and codings run, if there is one, and that is not the host.
+std::optional<MemoryId> only_device(const Machine& machine) {
+  std::optional<MemoryId> device;
+  for (const Engine& engine : machine.engines) {
+    if (!engine.memory) continue;
+    if (device) return std::nullopt;
+    device = engine.memory;
+  }
+  return device && *device != machine.host ? device : std::nullopt;
+}
+
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
+/// All memories but the device count as one host.
 Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
-  const Result<swapmm::Machine> old = to_version_1(machine);
-  if (!old || !trace.engines.empty()) return std::chrono::nanoseconds{0};
-  return swapmm::planning::ways_bound(trace, *old, {.usual = effort, .long_traces = effort});
+  constexpr std::chrono::nanoseconds unknown{0};
+  const BoundOptions options{.usual = effort, .long_traces = effort};
+  if (!trace.engines.empty()) return unknown;
+  if (const Result<swapmm::Machine> old = to_version_1(machine)) {
+    return swapmm::planning::ways_bound(trace, *old, options);
+  }
+  const std::optional<MemoryId> device = only_device(machine);
+  const auto merged = device ? planning::merged_host(machine, *device) : std::nullopt;
+  if (!merged || !swapmm::check_machine(*merged)) return unknown;
+  const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, *merged, options);
+  if (!bound) return bound;
+  return std::max(unknown, *bound - roundings(planning::links_across(machine, {*device}), trace));
 }
 
 /// The bound that knows how much each memory holds; 0 if it does not hold for the machine.

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/v2/ways/written_plan.hpp>
+
 namespace swapmm::v2 {
 namespace {
 
@@ -119,15 +121,18 @@ class WayCommands {
 
 }  // namespace
 
+Plan planning::with_commands_of_ways(const Trace& trace, const WrittenTrace& written, const WaysBack& ways, Plan plan) {
+  plan.trace_digest = digest(trace);
+  for (const TensorPieces& pieces : ways.pieces) plan.pieces.push_back({pieces.tensor, pieces.at});
+  WayCommands(trace, written, plan).run();
+  return plan;
+}
+
 Result<Plan> from_ways(const Trace& trace, const PlanWithWays& plan) {
   const Result<WrittenTrace> written = with_ways(trace, plan.ways);
   if (!written) return written.problem();
   if (digest(written->trace) != plan.plan.trace_digest) return Problem{"the plan is for another program"};
-  Plan out = from_version_1(plan.plan);
-  out.trace_digest = digest(trace);
-  for (const TensorPieces& pieces : plan.ways.pieces) out.pieces.push_back({pieces.tensor, pieces.at});
-  WayCommands(trace, *written, out).run();
-  return out;
+  return planning::with_commands_of_ways(trace, *written, plan.ways, from_version_1(plan.plan));
 }
 
 }  // namespace swapmm::v2

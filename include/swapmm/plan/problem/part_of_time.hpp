@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include <swapmm/plan/planner.hpp>
+
+namespace swapmm::planning {
+
+/// The same limits for a search that has the time from one part of all time to another: it asks for parts of its own.
+/// Without a clock there are none.
+inline PlanningOptions in_part_of_time(PlanningOptions options, double from, double to) {
+  if (!options.go_on) return options;
+  options.go_on = [all = std::move(options.go_on), from, to](PlanningProgress progress) {
+    progress.part = from + (to - from) * progress.part;
+    return all(progress);
+  };
+  return options;
+}
+
+}  // namespace swapmm::planning

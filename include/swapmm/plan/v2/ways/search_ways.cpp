@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/ways/search_ways.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/problem/part_of_time.hpp>
+#include <swapmm/plan/v2/engines.hpp>
+#include <swapmm/plan/v2/relaxation/merged_host.hpp>
+#include <swapmm/plan/v2/schedule/prediction.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways/written_plan.hpp>
+#include <swapmm/plan/ways.hpp>
+#include <swapmm/plan/ways/history.hpp>
+
+namespace swapmm::v2::planning {
+namespace {
+
+/// How many speeds of the merged host ways are chosen for.
+constexpr int speeds = 3;
+/// How often the planner of a choice may ask whether to go on, to see what the choice is worth.
+constexpr int short_search = 60;
+
+// The time is for copies alone, for the choices of all speeds, for short plans, and for a plan of the best choice.
+constexpr double end_of_copies = 0.45;
+constexpr double end_of_choices = 0.65;
+constexpr double end_of_short_plans = 0.75;
+
+/// Choices are worth no more effort: the machine that they are for is not the one that is planned for.
+WaysOptions quick_choice() {
+  WaysOptions options;
+  options.close_work /= 3;
+  options.planned.work /= 3;
+  options.omissions /= 3;
+  options.plans = 1;
+  options.copies_first = false;
+  options.best.rounds = 1;
+  return options;
+}
+
+/// The machine's device, with all other memories as one host; nothing if operations run in several memories.
+std::optional<swapmm::Machine> with_one_host(const Machine& machine) {
+  std::optional<MemoryId> device;
+  for (const Engine& engine : machine.engines) {
+    if (!engine.memory) continue;
+    if (device && *device != *engine.memory) return std::nullopt;
+    device = engine.memory;
+  }
+  if (!device || *device == machine.host) return std::nullopt;
+  std::optional<swapmm::Machine> merged = merged_host(machine, *device);
+  if (merged) merged->max_allocation = machine.memories[index(*device)].max_allocation;
+  return merged;
+}
+
+/// The slowest link from or to the device, as a part of what all links in or out carry together.
+double slowest_part(const Machine& machine, const swapmm::Machine& merged, MemoryId device) {
+  std::uint64_t slowest = merged.h2d.bytes_per_second;
+  for (const Link& link : machine.links) {
+    if (link.to == device || link.from == device) slowest = std::min(slowest, link.bytes_per_second);
+  }
+  return static_cast<double>(slowest) / static_cast<double>(merged.h2d.bytes_per_second);
+}
+
+swapmm::Machine at_speed(swapmm::Machine machine, double speed) {
+  for (swapmm::Link* link : {&machine.h2d, &machine.d2h}) {
+    const double slower = static_cast<double>(link->bytes_per_second) * speed;
+    link->bytes_per_second = std::max<std::uint64_t>(static_cast<std::uint64_t>(slower), 1);
+  }
+  return machine;
+}
+
+class ManyWaysSearch {
+ public:
+  ManyWaysSearch(const Trace& trace, const Machine& machine, const PlanningOptions& options, const CopyPlanner& copies,
+                 const LazyBound& bound)
+      : trace_(trace), machine_(machine), options_(options), copies_(copies), bound_(bound) {}
+
+  Result<Plan> run() {
+    const std::optional<swapmm::Machine> merged = with_one_host(machine_);
+    const Trace allowed = swapmm::planning::only_ways(trace_, options_.ways);
+    const bool has_choices = merged && trace_.engines.empty() && swapmm::planning::has_ways(allowed);
+    if (!has_choices) return copies_(trace_, options_, bound_);
+    offer(copies_(trace_, in_part_of_time(0, end_of_copies), bound_));
+    if (is_optimal()) return *std::move(best_);
+    choose(allowed, *merged);
+    const std::size_t count = choices_.size();
+    std::optional<std::size_t> fastest;
+    std::optional<std::chrono::nanoseconds> time;
+    for (std::size_t c = 0; c < count && (c == 0 || has_time(1)); ++c) {
+      const Result<Plan> plan = plan_for(choices_[c], for_short_search(part(end_of_choices, end_of_short_plans, c, count)));
+      if (plan && (!time || plan->predicted.iteration < *time)) {
+        fastest = c;
+        time = plan->predicted.iteration;
+      }
+      offer(plan);
+    }
+    if (fastest && has_time(1) && !is_optimal()) offer(plan_for(choices_[*fastest], in_part_of_time(end_of_short_plans, 1)));
+    if (!best_) return *problem_;
+    return *std::move(best_);
+  }
+
+ private:
+  /// What chooses, or plans, takes longer than a short limit.
+  [[nodiscard]] bool has_time(double part) const {
+    return !options_.go_on || options_.go_on(PlanningProgress{.part = part});
+  }
+
+  [[nodiscard]] PlanningOptions in_part_of_time(double from, double to) const {
+    return swapmm::planning::in_part_of_time(options_, from, to);
+  }
+
+  /// The k-th of n equal parts of the time between two parts of it.
+  [[nodiscard]] PlanningOptions part(double from, double to, std::size_t k, std::size_t n) const {
+    const double length = (to - from) / static_cast<double>(n);
+    const double begin = from + length * static_cast<double>(k);
+    return in_part_of_time(begin, begin + length);
+  }
+
+  static PlanningOptions for_short_search(PlanningOptions options) {
+    options.go_on = [all = std::move(options.go_on), asked = 0](const PlanningProgress& progress) mutable {
+      return ++asked < short_search && (!all || all(progress));
+    };
+    return options;
+  }
+
+  void choose(const Trace& allowed, const swapmm::Machine& merged) {
+    const MemoryId device = *machine_.engines[index(default_engine(machine_))].memory;
+    const double slowest = slowest_part(machine_, merged, device);
+    for (int i = speeds - 1; i >= 0; --i) {
+      if (i > 0 && slowest >= 1) continue;
+      if (!has_time(end_of_choices)) return;
+      const double speed = std::pow(slowest, static_cast<double>(i) / (speeds - 1));
+      const auto turn = static_cast<std::size_t>(speeds - 1 - i);
+      const PlanningOptions limits = part(end_of_copies, end_of_choices, turn, speeds);
+      const Result<PlanWithWays> made = plan_with_ways(allowed, at_speed(merged, speed), limits, quick_choice());
+      if (!made) {
+        if (!problem_) problem_ = made.problem();
+        continue;
+      }
+      const bool is_new = made->ways != WaysBack{} && std::ranges::find(choices_, made->ways) == choices_.end();
+      if (is_new) choices_.push_back(made->ways);
+    }
+  }
+
+  [[nodiscard]] Result<Plan> plan_for(const WaysBack& ways, const PlanningOptions& options) const {
+    const Result<WrittenTrace> written = with_ways(trace_, ways);
+    if (!written) return written.problem();
+    Result<Plan> moves = copies_(written->trace, options, bound_);
+    if (!moves) return moves;
+    Plan plan = with_commands_of_ways(trace_, *written, ways, *std::move(moves));
+    if (const auto violations = validate(trace_, plan); !violations.empty()) {
+      return Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
+    }
+    predict(trace_, plan);
+    return plan;
+  }
+
+  void offer(const Result<Plan>& plan) {
+    if (!plan) {
+      if (!problem_) problem_ = plan.problem();
+    } else if (!best_ || plan->predicted.iteration < best_->predicted.iteration) {
+      best_ = *plan;
+    }
+  }
+
+  [[nodiscard]] bool is_optimal() const {
+    return best_ && best_->predicted.iteration <= bound_(best_->predicted.iteration);
+  }
+
+  const Trace& trace_;
+  const Machine& machine_;
+  const PlanningOptions& options_;
+  const CopyPlanner& copies_;
+  const LazyBound& bound_;
+  std::vector<WaysBack> choices_;
+  std::optional<Plan> best_;
+  std::optional<Problem> problem_;
+};
+
+}  // namespace
+
+Result<Plan> search_ways(const Trace& trace, const Machine& machine, const PlanningOptions& options,
+                         const CopyPlanner& copies, const LazyBound& bound) {
+  return ManyWaysSearch(trace, machine, options, copies, bound).run();
+}
+
+}  // namespace swapmm::v2::planning
