@@ -142,6 +142,8 @@ struct PartOptions {
   std::uint32_t quick_steps = 300;  ///< PackingEffort::ejection_steps for quick_part
   std::size_t tries_divisor = 5;    ///< each further part has this many times fewer neighbours than the whole
   double time_in_hand = 0.1;        ///< each copy may be late by this part of its time; room is reserved for that
+  /// How often decisions that do not pack are made easier where no place was found: copies overlap less there.
+  int repairs = 4;
   /// Packing begins with the offsets of the last plan that packed. Faster, but plans come to be alike: the search ends
   /// up with better ones without.
   bool remembers_places = false;

@@ -191,6 +191,18 @@ class LettingGo {
 
 }  // namespace
 
+bool return_late(Absence& absence) {
+  if (absence.stays || absence.lingers || absence.returns == absence.end) return false;
+  absence.returns = absence.queued = absence.end;
+  return true;
+}
+
+bool leave_early(Absence& absence) {
+  if (absence.stays || absence.is_arrival || absence.gone == absence.first) return false;
+  absence.leaves = absence.gone = absence.first;
+  return true;
+}
+
 std::vector<Stay> stays_of(const OverlapLedger& ledger) { return StayWriter(ledger).write(); }
 
 std::vector<Stay> stays_of(const OverlapLedger& ledger, TensorId tensor) { return StayWriter(ledger).write(tensor); }

@@ -14,6 +14,11 @@ namespace swapmm::planning {
 /// The same for one tensor.
 [[nodiscard]] std::vector<Stay> stays_of(const OverlapLedger& ledger, TensorId tensor);
 
+/// Change the decision on an absence over which the tensor is away: it returns right before its next use, or leaves right
+/// after its last one. Less room is taken, and less is overlapped. Return whether that is a change.
+bool return_late(Absence& absence);
+bool leave_early(Absence& absence);
+
 /// Changes decisions so that no operation holds more than `bytes`, which must be enough for the largest bundle. If an
 /// operation holds more, tensors outside its bundle are removed: those used furthest ahead first, and among those used
 /// at the same operation clean ones before dirty ones (Belady's choice). A tensor that stayed leaves right before the

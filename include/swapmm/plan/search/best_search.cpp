@@ -280,7 +280,7 @@ bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   // Room that is reserved late packs more easily. Reserved a little earlier, it gives copies time in hand.
   timing_.reserve_late(options_.parts.time_in_hand);
   timing_.write_decisions();
-  const Schedule schedule{Pace::overlapped, stays_of(ledger_)};
+  Schedule schedule{Pace::overlapped, stays_of(ledger_)};
   const std::function<bool()> go_on = [this] { return !is_done(); };
   PackingEffort packing = options_.parts.packing;
   packing.ejection_steps = effort.packing_steps;
@@ -292,14 +292,42 @@ bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   Result<BuiltPlan> built = build_plan(planning_, schedule, "best", packing, preferred);
   if (!built) return false;
   const bool is_placed = built->plan.has_value();
+  // A smaller part would give up overlap in all of the iteration.
+  for (int repair = 0; repair < options_.parts.repairs && !built->plan && !is_done(); ++repair) {
+    if (!shorten_unplaced(schedule.stays, built->unplaced)) break;
+    schedule.stays = stays_of(ledger_);
+    built = build_plan(planning_, schedule, "best", packing);
+    if (!built) return false;
+  }
   std::optional<PlacedDecisions> found_best;
-  if (is_placed) {
+  if (built->plan) {
     places_.remember(schedule.stays, built->offsets);
     if (best_.offer(*std::move(built->plan))) found_best.emplace(ledger_, built->offsets);
     has_packed_ = true;
   }
   if (effort.places.looks > 0 && !planning_.machine.max_allocation) search_places(*built, found, effort, found_best);
   return is_placed;
+}
+
+/// Lets stays that found no place begin later or, if they begin as late as they can, end sooner. Returns false if
+/// nothing can be changed, or if most stays found none.
+bool BestSearch::shorten_unplaced(const std::vector<Stay>& stays, const std::vector<std::uint32_t>& unplaced) {
+  if (unplaced.size() > stays.size() / 2) return false;
+  const std::uint32_t n = planning_.operations;
+  bool is_changed = false;
+  for (const std::uint32_t u : unplaced) {
+    const Stay& stay = stays[u];
+    bool is_shorter = false;
+    for (const bool late : {true, false}) {
+      for (Absence& absence : ledger_.absences) {
+        if (is_shorter || absence.tensor != stay.tensor) continue;
+        const bool is_its = (late ? absence.returns : absence.leaves) % n == (late ? stay.start : stay.start + stay.length) % n;
+        is_shorter = is_its && (late ? return_late(absence) : leave_early(absence));
+      }
+    }
+    is_changed |= is_shorter;
+  }
+  return is_changed;
 }
 
 /// Searches near the places that were packed. PlaceSearch does not support arenas.

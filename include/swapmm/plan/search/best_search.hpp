@@ -119,6 +119,7 @@ class BestSearch {
   void place_near_last_part(const AwayDecision& found, const Effort& effort);
   [[nodiscard]] bool decide_within(double part, const AwayDecision& found, const Effort& effort);
   bool place_once(const Effort& effort, const AwayDecision& found);
+  [[nodiscard]] bool shorten_unplaced(const std::vector<Stay>& stays, const std::vector<std::uint32_t>& unplaced);
   void search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
                      std::optional<PlacedDecisions> found_best);
 

@@ -4,12 +4,21 @@
 #include <algorithm>
 #include <utility>
 
+#include <swapmm/plan/schedule/absence_stays.hpp>
 #include <swapmm/plan/schedule/stay_facts.hpp>
 
 namespace swapmm::planning {
 namespace {
 
 constexpr std::uint64_t no_place = PlaceBoard::no_place;
+
+bool stay_over_none(Absence& absence) {
+  if (!absence.stays) return false;
+  absence.stays = false;
+  absence.leaves = absence.gone = absence.first;
+  absence.returns = absence.queued = absence.end;
+  return true;
+}
 
 }  // namespace
 
@@ -112,14 +121,20 @@ bool PlaceFilling::house_everybody(std::size_t moves, std::uint64_t most_looks) 
   return std::all_of(without.begin(), without.end(), [&](const Guest& guest) {
     if (looks_ > most_looks) return false;
     if (rehouse(guest.tensor, moves)) return true;
-    for (Absence& absence : ledger_.absences) {
-      if (absence.tensor != guest.tensor || !absence.stays) continue;
-      absence.stays = false;
-      absence.leaves = absence.gone = absence.first;
-      absence.returns = absence.queued = absence.end;
+    // Less room, a little of the overlap: it comes later, goes sooner, and stays over no absence.
+    for (const auto change : {&return_late, &leave_early}) {
+      if (change_all(guest.tensor, change) && rehouse(guest.tensor, moves)) return true;
     }
+    (void)change_all(guest.tensor, &stay_over_none);
     return rehouse(guest.tensor, required_moves_factor_ * moves);
   });
+}
+
+/// Changes the decisions over the absences of a tensor. Whether there was anything to change.
+bool PlaceFilling::change_all(TensorId tensor, bool (*change)(Absence&)) {
+  bool is_changed = false;
+  for (Absence& absence : ledger_.absences) is_changed |= absence.tensor == tensor && change(absence);
+  return is_changed;
 }
 
 /// Places the stays of a tensor again after its decisions have changed. Returns false if there are no places; then

@@ -25,8 +25,8 @@ class PlaceFilling {
   /// decisions in `ledger`.
   PlaceFilling(OverlapLedger& ledger, std::span<const Bytes> offsets, const PlaceOptions& options = {});
 
-  /// Finds places for the stays that have none. If one finds none, its tensor goes out over every absence. Returns
-  /// false if that does not suffice, or takes more than `most_looks` looks().
+  /// Finds places for the stays that have none. If one finds none, its tensor comes later, then goes sooner, then goes
+  /// out over every absence. Returns false if that does not suffice, or takes more than `most_looks` looks().
   [[nodiscard]] bool house_everybody(std::size_t moves, std::uint64_t most_looks);
 
   /// Lets a tensor that is away over this absence stay, if that takes at most `moves` moves of other stays. The absence
@@ -62,6 +62,7 @@ class PlaceFilling {
   void settle(GuestId id, std::uint64_t offset);
   void unsettle(GuestId id);
   [[nodiscard]] bool try_to_decide(std::uint32_t absence, const Absence& decision, std::size_t moves);
+  bool change_all(TensorId tensor, bool (*change)(Absence&));
   [[nodiscard]] bool rehouse(TensorId tensor, std::size_t moves);
   [[nodiscard]] std::vector<Guest> check_out(TensorId tensor);
   [[nodiscard]] std::vector<GuestId> check_in(TensorId tensor, const std::vector<Guest>& guests);

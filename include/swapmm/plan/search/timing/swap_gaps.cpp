@@ -202,10 +202,26 @@ class SwapTiming::RoomToReturn {
   std::vector<Narrow> narrow_;  ///< by ascending operation, and by ascending `until`
 };
 
+/// When the link must be free for the iteration's first copy, if none is to be late.
+double SwapTiming::latest_first_start() const {
+  double next = std::numeric_limits<double>::infinity();
+  for (int round = 0; round < 2; ++round) {  // the first one shows when the next iteration's first copy must start
+    if (round == 1) next += iteration_;
+    for (auto a = returns_.rbegin(); a != returns_.rend(); ++a) {
+      const std::uint32_t use = use_of(*a);
+      next = std::min(time_of(use) + waits_[use % operations_], next) - swaps_[*a].copy_in;
+    }
+  }
+  return next;
+}
+
 void SwapTiming::place_returns() {
   if (has_stores()) return place_returns_from_stores();
   double link_free = -std::numeric_limits<double>::infinity();
   for (int round = 0; round < 2; ++round) {  // the first one shows when the link is free for the second
+    // In the first one, what returns first may take the room of the others for all of the iteration. A link that is
+    // always busy never makes up for that.
+    if (round == 1) link_free = std::min(link_free, latest_first_start());
     RoomToReturn room(*this);
     std::uint32_t link_gap = 0;  // the last gap that begins before the link is free
     for (const std::uint32_t a : returns_) {

@@ -198,6 +198,7 @@ class SwapTiming {
   [[nodiscard]] RangeLoad room_by_limits() const;
   void place_leavings();
   void list_returns();
+  [[nodiscard]] double latest_first_start() const;
   void place_returns();
   void place_returns_from_stores();
   [[nodiscard]] std::uint32_t use_of(std::uint32_t absence) const {
