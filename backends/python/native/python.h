@@ -29,6 +29,17 @@ typedef int (*swapmm_python_progress)(const char* what, int64_t iteration_ns, in
 SWAPMM_C_EXPORT swapmm_status swapmm_python_ask(const char* question, const char* options, const char* trace,
                                                 const char* plan, swapmm_python_progress progress, char** answer);
 
+/// Work that Python does for C: with the argument that C was given, and for an operation that runs again its
+/// swapmm_operation. It sets the status, 0 if it has done all.
+typedef void (*swapmm_python_work)(void* argument, void* operation, int* status);
+
+/// What swapmm_python_kernel() and swapmm_python_again() call.
+SWAPMM_C_EXPORT void swapmm_python_set_work(swapmm_python_work kernel, swapmm_python_work again);
+/// A kernel of the simulated device, and a function of swapmm_operation::again. Python drops an exception that comes
+/// before the first line of a function that C calls, and then nothing has set the status: the work has failed.
+SWAPMM_C_EXPORT int swapmm_python_kernel(void* argument);
+SWAPMM_C_EXPORT int swapmm_python_again(void* argument, void* operation);
+
 /// Makes a DLManagedTensor of dlpack.h, dense and with one lane, over memory that it does not own. It is freed by its
 /// deleter, which may be called at any time and on any thread.
 SWAPMM_C_EXPORT swapmm_status swapmm_python_dlpack_create(void* data, int32_t device_type, int32_t device_id,

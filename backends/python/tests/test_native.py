@@ -33,7 +33,7 @@ def header(name):
 def kind(declared):
     """A type in C as ctypes has it, where pointers are all alike."""
     declared = declared.strip()
-    if "(" in declared or declared.startswith("swapmm_python_progress"):
+    if "(" in declared or declared.startswith(("swapmm_python_progress", "swapmm_python_work")):
         return "function"
     if "*" in declared:
         return "text" if declared.startswith("const char*") else "pointer"

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import sys
-from typing import Any, Callable, Dict, NamedTuple, Optional, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Union
 
 from . import _native, errors
 
@@ -71,6 +72,25 @@ def _line_for(choice: ProgressChoice) -> Any:
     return choice or None
 
 
+@contextlib.contextmanager
+def _dropped_by(callback: Callable[..., Any], raised: List[BaseException]) -> Iterator[None]:
+    """Takes note of exceptions that Python drops because they come before the first line of the callback, or behind its
+    last one: those of handlers of signals."""
+    before = sys.unraisablehook
+
+    def note(dropped: Any) -> None:
+        if dropped.object is callback and dropped.exc_value is not None:
+            raised.append(dropped.exc_value)
+        else:
+            before(dropped)
+
+    sys.unraisablehook = note
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
 def ask(
     question: str,
     options: Dict[str, Any],
@@ -81,7 +101,7 @@ def ask(
     """The answer of the library. Ctrl-C ends the work."""
     library = _native.library()
     shown = _line_for(progress)
-    raised = []
+    raised: List[BaseException] = []
 
     def tell(what: bytes, iteration_ns: int, lower_bound_ns: int) -> int:
         # Python runs the handlers of signals in here, too.
@@ -94,14 +114,15 @@ def ask(
 
     answer = ctypes.c_void_p()
     try:
-        status = library.python_ask(
-            question.encode(),
-            json.dumps(options).encode(),
-            _native.text(trace),
-            _native.text(plan),
-            _native.PythonProgress(tell),
-            answer,
-        )
+        with _dropped_by(tell, raised):
+            status = library.python_ask(
+                question.encode(),
+                json.dumps(options).encode(),
+                _native.text(trace),
+                _native.text(plan),
+                _native.PythonProgress(tell),
+                answer,
+            )
     finally:
         if isinstance(shown, _Line):
             shown.end()

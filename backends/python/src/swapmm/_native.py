@@ -139,6 +139,9 @@ class CustomDevice(ctypes.Structure):
         ("copy_part_to_device", CopyPart),
     ]
 
+
+#: Work that Python does for C: argument, operation, where its status goes.
+PythonWork = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_void_p)
 PythonProgress = ctypes.CFUNCTYPE(c_int, c_char_p, c_int64, c_int64)
 
 _handle, _text, _count = c_void_p, c_char_p, c_uint64
@@ -215,6 +218,9 @@ _WEIGHTS = {"swapmm_weights_open": FILE["swapmm_weights_open"]}
 PYTHON: Dict[str, _Signature] = {
     "swapmm_python_size": (c_int, [_text, POINTER(c_uint64)]),
     "swapmm_python_ask": (c_int, [_text, _text, _text, _text, PythonProgress, POINTER(c_void_p)]),
+    "swapmm_python_set_work": (None, [PythonWork, PythonWork]),
+    "swapmm_python_kernel": (c_int, [c_void_p]),
+    "swapmm_python_again": (c_int, [c_void_p, c_void_p]),
     "swapmm_python_dlpack_create": (
         c_int,
         [c_void_p, c_int32, c_int32, c_uint8, c_uint8, c_int32, POINTER(c_int64), POINTER(c_void_p)],

@@ -12,7 +12,7 @@ from . import _memory, _native, errors
 from ._memory import bytes_of
 from .backends import Backend
 from .devices import Neighbour
-from .operation import Operation, Output, Request, Tensors, _agains, _kernels, forget
+from .operation import HOW_TO_RECOVER, Operation, Output, Requests, Tensors, _agains, _kernels, forget
 from .report import Report
 from .tensor import Tensor
 from .weights import WeightsFile
@@ -52,15 +52,42 @@ class Iteration:
         self._owner = owner
         self.name = name
 
-    def begin(self) -> None:
+    def begin(self) -> "Iteration":
         """Begins the iteration. The call may make a plan, which takes as long as the planner does."""
-        self._owner._check(self._owner._library.iteration_begin(self._owner._open(), self._owner._name(self.name)))
-        self._owner._iterating = True
+        owner = self._owner
+        handle, name = owner._open(), owner._name(self.name)
+        has_called = False
+        try:
+            has_called = True
+            owner._check(owner._library.iteration_begin(handle, name))
+            owner._iterating = True
+            return self
+        except errors.UsageError as failure:
+            if not owner._iterating:
+                raise
+            raise type(failure)(f"{failure}{HOW_TO_RECOVER}") from None
+        except BaseException as failure:
+            # What the library did not refuse has begun, and nobody would end it: Ctrl-C may come after any call.
+            if has_called and not isinstance(failure, errors.Error):
+                self._leave()
+            raise
 
     def end(self) -> None:
         """Ends it."""
+        status = None
+        handle = self._owner._open()
         try:
-            self._owner._check(self._owner._library.iteration_end(self._owner._open()))
+            status = self._owner._library.iteration_end(handle)
+        finally:
+            if status is None:  # Ctrl-C came with it
+                self._owner._library.iteration_end(handle)  # no more than an error if it has ended
+            self._over()
+        self._owner._check(status)
+
+    def _leave(self) -> None:
+        """The exception that is under way is the one to see."""
+        try:
+            self._owner._library.iteration_end(self._owner._open())
         finally:
             self._over()
 
@@ -68,17 +95,15 @@ class Iteration:
         self._owner._iterating = False
         forget(_agains, self._owner._again_keys)
 
-    def __enter__(self) -> "Iteration":
-        self.begin()
-        return self
+    __enter__ = begin  # itself: Ctrl-C could come between two functions
 
     def __exit__(self, kind: Any, exception: Any, trace: Any) -> None:
-        if kind is None:
-            self.end()
-        elif not self._owner.closed:
-            # The exception that leaves the block is the one to see.
-            self._owner._library.iteration_end(self._owner._open())
-            self._over()
+        try:
+            if kind is None:
+                self.end()
+        finally:
+            if self._owner._iterating and not self._owner.closed:
+                self._leave()
 
 
 _FLAGS = {
@@ -109,7 +134,7 @@ class Manager:
         self._library = backend._library
         self._backend = backend
         self._names: Dict[str, Optional[bytes]] = {}
-        self._request = Request()
+        self._requests = Requests()
         self._kernel_errors: List[BaseException] = []
         self._kernel_keys: Set[int] = set()
         self._again_keys: Set[int] = set()
@@ -135,6 +160,15 @@ class Manager:
     @property
     def closed(self) -> bool:
         return self._life.handle is None
+
+    def recover(self) -> None:
+        """Ends what runs: an operation, which fails, and an iteration. `with` does so itself, unless a signal's exception,
+        such as KeyboardInterrupt, comes at the very moment in which the block ends."""
+        handle = self._open()
+        for end in (self._library.operation_fail, self._library.iteration_end):
+            end(handle)  # an error where nothing runs
+        self._iterating = False
+        forget(_agains, self._again_keys)
 
     def __enter__(self) -> "Manager":
         return self
@@ -298,8 +332,13 @@ class Manager:
     def _check(self, status: int) -> None:
         if status:
             error = self._library.error(status)
-            if isinstance(error, errors.WorkFailed) and self._kernel_errors:
-                raise error from self._kernel_errors.pop(0)
+            if isinstance(error, errors.NestedOperation):
+                raise errors.NestedOperation(f"{error}{HOW_TO_RECOVER}")
+            if isinstance(error, errors.WorkFailed):
+                if self._kernel_errors:
+                    raise error from self._kernel_errors.pop(0)
+                if self._backend.kind == "simulated":  # Python has dropped what came before the kernel's first line
+                    raise error from KeyboardInterrupt("before a kernel began")
             raise error
 
     def _name(self, name: str) -> Optional[bytes]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import threading
 import traceback
@@ -15,6 +16,9 @@ from .views import View
 if TYPE_CHECKING:
     from .manager import Manager
 
+HOW_TO_RECOVER = "; Manager.recover() ends what Ctrl-C or another signal has left running"
+#: Statuses of operation_end() after which the operation is still running.
+_NOT_ENDED = (1,)
 #: One tensor, or several.
 Tensors = Union[Tensor, Iterable[Tensor]]
 
@@ -83,10 +87,12 @@ class Operation:
         owner = self._owner
         if self._begun:
             raise errors.UsageError(f'operation "{self.name}" has begun before: make another one')
-        request = owner._request
-        if not request.free.acquire(False):
-            raise errors.ConcurrentUse("the manager is in use: by another thread, or by the kernel that makes this call")
+        request = owner._requests.mine
+        if request.is_busy:
+            raise errors.ConcurrentUse("the manager is in use by the kernel that makes this call")
+        has_called = False
         try:
+            request.is_busy = True
             tensors, c = self._tensors, request.operation
             count, made = len(tensors), len(self._wanted)
             request.make_room(count, made)
@@ -103,8 +109,10 @@ class Operation:
             c.scratch_bytes = self._scratch_bytes
             c.takes_waits = self._takes_waits
             self._again_key = 0 if self._again is None else next(_keys)
-            c.again, c.again_argument = (_again_address, self._again_key) if self._again_key else (None, None)
-            owner._check(owner._library.operation_begin(owner._open(), request.address))
+            c.again, c.again_argument = (_entries().again, self._again_key) if self._again_key else (None, None)
+            handle = owner._open()
+            has_called = True
+            owner._check(owner._library.operation_begin(handle, request.address))
             self._running = self._begun = True
             self._addresses = request.addresses[: count + made]
             self.scratch = c.scratch
@@ -116,49 +124,62 @@ class Operation:
             if self._again_key:
                 _agains[self._again_key] = _Again(self)
                 owner._again_keys.add(self._again_key)
+            return self
+        except BaseException as failure:
+            # What the library did not refuse has begun, and nobody would end it: Ctrl-C may come after any call.
+            if has_called and not isinstance(failure, errors.Error):
+                self._over()
+                owner._library.operation_cancel(owner._life.handle)
+            raise
         finally:
-            request.free.release()
-        return self
+            request.is_busy = False
 
     def end(self, event: Optional[int] = None) -> None:
         """All work is queued. `event`: with `takes_waits` the API's event for the end of the work, as a number; without
         one the work must be on `queue`. On the simulated device `launch()` has made it."""
         self._require_running()
-        status = self._owner._library.operation_end(self._owner._life.handle, self._event if event is None else event)
-        # After a usage error of this call the operation is still running.
-        if status != 1:
-            self._over()
-        if status:
-            self._owner._check(status)
+        owner = self._owner
+        status = None
+        try:
+            status = owner._library.operation_end(owner._life.handle, self._event if event is None else event)
+        finally:
+            # After a usage error of this call the operation is still running. Without a status, Ctrl-C came with it.
+            if status is None or status not in _NOT_ENDED:
+                self._over()
+            if status is None:
+                owner._library.operation_fail(owner._life.handle)  # no more than an error if it has ended
+        owner._check(status)
 
     def fail(self) -> None:
         """Ends the operation, whose work could not be queued in full. What it was to write has no value then."""
         self._require_running()
-        self._over()
-        self._owner._check(self._owner._library.operation_fail(self._owner._life.handle))
+        try:
+            self._owner._check(self._owner._library.operation_fail(self._owner._life.handle))
+        finally:
+            self._over()
 
     def cancel(self) -> None:
         """Ends the operation, of which nothing was queued. All values are as before."""
         self._require_running()
-        self._over()
-        self._owner._check(self._owner._library.operation_cancel(self._owner._life.handle))
+        try:
+            self._owner._check(self._owner._library.operation_cancel(self._owner._life.handle))
+        finally:
+            self._over()
 
-    def __enter__(self) -> "Operation":
-        return self.begin()
+    __enter__ = begin  # itself: Ctrl-C could come between two functions
 
     def __exit__(self, kind: Any, exception: Any, trace: Any) -> None:
         if not self._running:  # the block has ended it itself
             return
-        if kind is None:
-            try:
+        try:
+            if kind is None:
                 self.end()
-            finally:
-                if self._running:
-                    self.fail()
-            return
-        self._over()
-        # The exception that leaves the block is the one to see.
-        self._owner._library.operation_fail(self._owner._life.handle)
+        finally:
+            if self._running:
+                try:  # the exception that leaves the block is the one to see
+                    self._owner._library.operation_fail(self._owner._life.handle)
+                finally:
+                    self._over()
 
     def _over(self) -> None:
         self._running = False
@@ -255,7 +276,7 @@ class Operation:
         owner._kernel_keys.add(key)
         event = ctypes.c_void_p()
         status = owner._library.simulated_launch(
-            owner._life.handle, _native.whole(nanoseconds, "nanoseconds"), _trampoline, key, event
+            owner._life.handle, _native.whole(nanoseconds, "nanoseconds"), _entries().kernel, key, event
         )
         if status:
             owner._kernel_keys.discard(key)
@@ -324,13 +345,10 @@ def _status_of(run: Callable[..., None], argument: Any, failures: List[BaseExcep
     return 0
 
 
-def _run_by_number(key: int) -> int:
+def _run_by_number(key: int, _operation: None, status: int) -> None:
     kernel = _kernels.pop(key)
     kernel.keys.discard(key)
-    return _status_of(_run, kernel, kernel.failures)
-
-
-_trampoline = _native.Kernel(_run_by_number)
+    ctypes.c_int.from_address(status).value = _status_of(_run, kernel, kernel.failures)
 
 
 # ---- operations that run again
@@ -372,20 +390,41 @@ def forget(known: Dict[int, Any], keys: Set[int]) -> None:
     keys.clear()
 
 
-def _run_again(key: int, operation: int) -> int:
+def _run_again(key: int, operation: int, status: int) -> None:
     again = _agains[key]
-    return _status_of(again.run, _native.Operation.from_address(operation), again.failures)
+    ctypes.c_int.from_address(status).value = _status_of(again.run, _native.Operation.from_address(operation), again.failures)
 
 
-_again_function = _native.Again(_run_again)
-_again_address = ctypes.cast(_again_function, ctypes.c_void_p).value
+class _Entries(NamedTuple):
+    """What C calls: functions of the library, which call Python and know whether it has run."""
+
+    kernel: Any
+    again: Optional[int]
+
+
+_work = (_native.PythonWork(_run_by_number), _native.PythonWork(_run_again))
+
+
+@functools.lru_cache(None)
+def _entries() -> _Entries:
+    library = _native.library()
+    library.python_set_work(*_work)
+    kernel, again = (ctypes.cast(f, ctypes.c_void_p).value for f in (library.python_kernel, library.python_again))
+    return _Entries(_native.Kernel(kernel or 0), again)
+
+
+class Requests(threading.local):
+    """Those of a manager, one for each thread."""
+
+    def __init__(self) -> None:
+        self.mine = Request()
 
 
 class Request:
-    """The C structs of a manager's operations. They are used by one thread at a time, while `free` is held."""
+    """The C structs of an operation."""
 
     def __init__(self) -> None:
-        self.free = threading.Lock()
+        self.is_busy = False  # a kernel that begins an operation runs within a call that uses them
         self.operation = _native.Operation()
         self.operation.struct_size = ctypes.sizeof(_native.Operation)
         self.address = ctypes.addressof(self.operation)
