@@ -63,7 +63,8 @@ void Scheduler::load_plan(std::string_view iteration, std::istream& in) {
 
 std::optional<PlanningJob> Scheduler::planning_job() {
   std::shared_ptr<runtime::PlanTask> task = book_->pending_task();
-  if (task == nullptr || task->done.load(std::memory_order_acquire)) return std::nullopt;
+  // What another thread runs is nobody else's.
+  if (task == nullptr || task->taken.load(std::memory_order_acquire)) return std::nullopt;
   return PlanningJob(std::move(task));
 }
 

@@ -397,6 +397,43 @@ def texts():
         case(title, bad, plan(good), [0])
 
 
+def found_by_mutants():
+    """What validators with a small mistake accept."""
+    t = trace([tensor(200)], [operation(10, [0])])
+    parts = [at(0, "gpu0", 50, piece=0), at(0, "gpu0", 150, piece=1)]
+    arenas = machine(alignment_bytes=10, max_allocation_bytes=150)
+    case("pieces side by side in two arenas", t, plan(t, [], parts, arenas, pieces=[{"tensor": 0, "at": [100]}]), [3])
+
+    t = trace([tensor(100)], [operation(50, engine="gpu0"), operation(10, updates=[0], engine="gpu1")], [(0, 0)])
+    initial = [at(0, "gpu1", 0)]
+    case("next value behind the read", t, plan(t, [copy(0, "gpu1-host", [op(1), op(0)], 3)], initial))
+    case("next value during the read", t, plan(t, [copy(0, "gpu1-host", [op(1)], 3)], initial), [6])
+    t = trace([tensor(100)], [operation(10, updates=[0], engine="gpu1"), operation(5000, engine="gpu0"),
+                              operation(10, updates=[0], engine="gpu1")], [(0, 1)])
+    first = copy(0, "gpu1-host", [op(0)], 2)
+    case("next value behind a read that waits", t, plan(t, [first, copy(0, "gpu1-host", [op(2), op(1)], 3)], initial))
+    case("next value during a read that waits", t, plan(t, [first, copy(0, "gpu1-host", [op(2)], 3)], initial), [6])
+
+    # The place of tensor 0 is free for tensor 1, and its second half, without a wait, for tensor 2.
+    t = trace([tensor(100), tensor(50), tensor(50)],
+              [operation(5, engine="gpu1"), operation(5, engine="gpu1"), operation(5, engine="gpu1"),
+               operation(10, updates=[0]), operation(10, [1]), operation(10, [2])])
+    commands = [copy(0, "host-gpu0", [last(4), last(6)], 3, offset=0), copy(0, "gpu0-host", [op(3)]), release(0, [cmd(1)]),
+                copy(1, "host-gpu0", [cmd(2)], 4, offset=0), release(1, [op(4)]),
+                copy(2, "other", [op(3), op(2), cmd(2)], 5, offset=50), release(2, [op(5)])]
+    links = machine()
+    links["links"].append(dict(link("host", "gpu0"), name="other"))
+    case("halves of a place", t, plan(t, commands, [], links))
+    commands[5] = copy(2, "other", [op(3), op(2)], 5, offset=50)
+    case("second half of a place too early", t, plan(t, commands, [], links), [6])
+
+    t = trace([tensor(200, "transient")],
+              [operation(10, writes=[0]), operation(10, writes=[{"tensor": 0, "first": 0, "bytes": 50}]), operation(10, [0])])
+    initial = [at(0, "gpu0", 0, piece=0, valid=False), at(0, "gpu0", 100, piece=1, valid=False)]
+    commands = [release(0, [op(0)], piece=0), allocate(0, 0, [cmd(0)], 1, piece=0)]
+    case("a part of a piece is written where the rest is lost", t, plan(t, commands, initial, pieces=[{"tensor": 0, "at": [100]}]), [4])
+
+
 def ask_library(program):
     """1 if the library says something else than this page of examples."""
     lines = "".join(json.dumps(pair) + "\n" for _, pair, _, _ in CASES)
@@ -414,7 +451,7 @@ def ask_library(program):
 
 if __name__ == "__main__":
     for examples in (one_device, places_in_turn, three_memories, limited_host, inputs, host_reads, two_engines,
-                     run_again, encodings, pieces, orders, version_1, capacities, texts):
+                     run_again, encodings, pieces, orders, version_1, capacities, texts, found_by_mutants):
         examples()
     print(f"{len(CASES)} cases")
     sys.exit(ask_library(sys.argv[1]) if len(sys.argv) > 1 else 0)

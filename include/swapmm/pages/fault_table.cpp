@@ -206,14 +206,19 @@ std::string install() { return {}; }
 
 #endif
 
+void require_other_memory(const Entry& other, std::uintptr_t begin, std::uintptr_t end) {
+  if (begin >= other.end || other.begin >= end) return;
+  throw UsageError("a host view of tensor \"" + std::string(other.name.data()) + "\" has the same memory");
+}
+
 std::atomic<Entry*>& free_slot(const Entry& added) {
   std::atomic<Entry*>* free = nullptr;
   for (std::size_t i = most_areas; i-- > 0;) {
     const Entry* const other = table[i].load(std::memory_order_relaxed);
     if (other == nullptr) {
       free = &table[i];
-    } else if (added.begin < other->end && other->begin < added.end) {
-      throw UsageError("a host view of tensor \"" + std::string(other->name.data()) + "\" has the same memory");
+    } else {
+      require_other_memory(*other, added.begin, added.end);
     }
   }
   if (free == nullptr) throw UsageError("there are " + std::to_string(most_areas) + " lazy host views already");
@@ -262,6 +267,15 @@ bool is_watched(std::span<const std::byte> memory) noexcept {
   for_each_entry(
       [&](const Entry& entry) { watched = watched || (begin < entry.end && entry.begin < begin + memory.size()); });
   return watched;
+}
+
+void require_unwatched(std::span<const std::byte> memory) {
+  const std::lock_guard lock(table_changes);
+  const std::uintptr_t begin = number(memory.data());
+  for (const std::atomic<Entry*>& slot : table) {
+    const Entry* const other = slot.load(std::memory_order_relaxed);
+    if (other != nullptr) require_other_memory(*other, begin, begin + memory.size());
+  }
 }
 
 void make_usable(std::span<const std::byte> memory, Want want) {

@@ -39,6 +39,8 @@ class WatchedArea {
 
 /// True if bytes of this memory belong to a watched area.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool is_watched(std::span<const std::byte> memory) noexcept;
+/// Throws UsageError if bytes of this memory belong to a watched area, without touching them.
+SWAPMM_TEMPLATE_EXPORT void require_unwatched(std::span<const std::byte> memory);
 /// Makes the bytes of watched areas in this memory readable, or writable, as if the program had touched them. Throws
 /// UsageError if there is no value. Does nothing for a caller that holds what an area's target waits for.
 SWAPMM_TEMPLATE_EXPORT void make_usable(std::span<const std::byte> memory, Want want);

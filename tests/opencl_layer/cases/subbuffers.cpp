@@ -215,6 +215,29 @@ CASE(subbuffers, transfers) {
   release_buffers({a, b, root});
 }
 
+// A part at the beginning of its root, written whole by each command after the root has left: the rest stays as it is.
+CASE(subbuffers, first_parts_written_whole) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto others = three_others(setup);
+  const cl_mem root = setup.buffer_of(numbers(1));
+  const cl_mem half = part_of(root, 0, 2 * quarter);
+  const Words words = numbers(2, 2 * quarter_count);
+  const cl_uint pattern = 7;
+  const auto write = [&](int way) {
+    if (way == 0) return clEnqueueCopyBuffer(setup.queue, others[0], half, 0, 0, 2 * quarter, 0, nullptr, nullptr);
+    if (way == 1) return clEnqueueFillBuffer(setup.queue, half, &pattern, 4, 0, 2 * quarter, 0, nullptr, nullptr);
+    return clEnqueueWriteBuffer(setup.queue, half, CL_TRUE, 0, 2 * quarter, words.data(), 0, nullptr, nullptr);
+  };
+  for (int way = 0; way < 3; ++way) {
+    push_all_out(setup, kernels, others);
+    OK(write(way));
+    say_words("root", setup.read(root));
+  }
+  release_buffers(others);
+  release_buffers({half, root});
+}
+
 // Both are ranges of one buffer: what overlaps in it overlaps.
 CASE(subbuffers, overlapping_copies) {
   const Setup setup;

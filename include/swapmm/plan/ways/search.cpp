@@ -266,6 +266,10 @@ class WaysSearch {
   }
 
   void take_turns() {
+    // A plan that is known, and was told of, counts even if there is no time left.
+    for (const auto& turn : runs_) {
+      if (turn->first && !turn->run && begin(*turn) && is_fastest(*turn)) fastest_ = turn.get();
+    }
     for (int round = 0; !runs_.empty(); ++round) {
       bool runs_on = false;
       for (const auto& turn : runs_) {
@@ -281,10 +285,14 @@ class WaysSearch {
         }
         turn->run->run(1);
         runs_on = true;
-        if (fastest_ == nullptr || turn->run->reached() < fastest_->run->reached()) fastest_ = turn.get();
+        if (is_fastest(*turn)) fastest_ = turn.get();
       }
       if (!runs_on) return;
     }
+  }
+
+  [[nodiscard]] bool is_fastest(const TurnOfBest& turn) const {
+    return fastest_ == nullptr || turn.run->reached() < fastest_->run->reached();
   }
 
   /// Whether its plan cannot become, or is unlikely to become, the fastest one.

@@ -51,20 +51,6 @@ void ProgramBook::note(std::string text) {
   notes_.push_back(std::move(text));
 }
 
-const ProgramBook::Named* ProgramBook::find(std::string_view name) const {
-  const auto found = std::find_if(names_.begin(), names_.end(), [&](const Named& n) { return n.name == name; });
-  return found == names_.end() ? nullptr : &*found;
-}
-
-ProgramBook::Named& ProgramBook::named(std::string_view name) {
-  if (const Named* const known = find(name)) return names_[static_cast<std::size_t>(known - names_.data())];
-  Named added;
-  added.name = name;
-  added.sets.push_back({budget_, {}, {}, {}});
-  names_.push_back(std::move(added));
-  return names_.back();
-}
-
 ProgramBook::ObservedSequence* ProgramBook::sequence_of(Named& programs, std::uint64_t id) const {
   return sequence_in(programs.sequences, id);
 }

@@ -210,6 +210,7 @@ class ProgramBook {
   };
   struct Named {
     std::string name;
+    std::uint64_t used = 0;  // the last use of all names' that was of this one
     std::vector<ObservedSequence> sequences;
     std::vector<std::uint64_t> history;  // sequence ids of the last iterations without a gap, newest last
     std::vector<PlanSet> sets;           // the set of the current budget is first; never empty
@@ -234,6 +235,7 @@ class ProgramBook {
   void prepare(std::span<const PlanBudget> budgets);
   Named& named(std::string_view name);
   [[nodiscard]] const Named* find(std::string_view name) const;
+  void forget_a_name();
   std::uint64_t identify(Named& programs, IterationLog&& log);
   void remember(Named& programs, std::uint64_t sequence);
   /// The number of last iterations of one name that are searched for a cycle.
@@ -260,6 +262,8 @@ class ProgramBook {
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
   void recognized(Named& programs, std::span<const std::uint64_t> members) const;
   static constexpr std::size_t most_unpaid = 5;
+  // Iteration names whose sequences and plans are known.
+  static constexpr std::size_t most_names = 1024;
   void add_unpaid(Named& programs) const;
   [[nodiscard]] static std::size_t awaited(const Named& programs);
   [[nodiscard]] std::size_t awaited(const Named& programs, const PlanCase& plan_case) const;
@@ -361,6 +365,7 @@ class ProgramBook {
   std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   PlanBudget budget_{Bytes{}};
   std::vector<Named> names_;
+  std::uint64_t uses_ = 0;  // of names
   std::shared_ptr<PlanTask> pending_;  // only the manager's thread may read it without pending_mutex_
   mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;

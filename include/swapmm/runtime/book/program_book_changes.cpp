@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -176,6 +177,36 @@ void ProgramBook::times_came(std::uint64_t id, std::span<const std::chrono::nano
       sequence->log.operations[i].duration = sequence->samples[i].estimate();
     }
   }
+}
+
+const ProgramBook::Named* ProgramBook::find(std::string_view name) const {
+  const auto found = std::find_if(names_.begin(), names_.end(), [&](const Named& n) { return n.name == name; });
+  return found == names_.end() ? nullptr : &*found;
+}
+
+ProgramBook::Named& ProgramBook::named(std::string_view name) {
+  ++uses_;
+  if (const Named* const known = find(name)) {
+    Named& programs = names_[static_cast<std::size_t>(known - names_.data())];
+    programs.used = uses_;
+    return programs;
+  }
+  if (names_.size() >= most_names) forget_a_name();
+  Named added;
+  added.name = name;
+  added.used = uses_;
+  added.sets.push_back({budget_, {}, {}, {}});
+  names_.push_back(std::move(added));
+  return names_.back();
+}
+
+/// Forgets the name that was unused for longest, unless its plan is being made, or was loaded.
+void ProgramBook::forget_a_name() {
+  const auto order = [this](const Named& known) {
+    const bool is_wanted = !known.loaded.empty() || (pending_ != nullptr && pending_->name == known.name);
+    return std::pair(is_wanted, known.used);
+  };
+  names_.erase(std::ranges::min_element(names_, {}, order));
 }
 
 // Another thread may be running the task; its result is not used.

@@ -227,7 +227,7 @@ Record<B>& Core<B>::create_constant(std::string_view name, Bytes bytes, const st
 
 template <Backend B>
 void Core<B>::destroy(Record<B>& record) noexcept {
-  const Gate::Stay stay = gate_.try_enter();
+  const Gate::Stay stay = gate_.try_enter_briefly();
   if (!stay) return registry_.defer_destroy(record);
   if (closed()) return;
   registry_.reclaim_deferred(*session_);

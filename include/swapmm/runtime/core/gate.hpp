@@ -15,11 +15,11 @@
 
 namespace swapmm::runtime {
 
-/// Returns an address that identifies the calling thread. Exported, so that the program and all libraries share one
-/// function.
+/// Returns an address that identifies the calling thread; it is even. Exported, so that the program and all libraries
+/// share one function.
 [[nodiscard]] SWAPMM_TEMPLATE_EXPORT inline const void* this_thread() {
-  static thread_local const char token = 0;
-  return &token;
+  alignas(2) static thread_local const char token[2] = {};
+  return &token[0];
 }
 
 /// Admits one caller at a time. By default, a second caller gets an exception and does not wait: threads that share a
@@ -64,19 +64,17 @@ class Gate {
     throw ConcurrentUse("two threads use one manager at the same time: order them, or give each its own manager");
   }
   /// Returns an empty stay if a caller is inside.
-  [[nodiscard]] Stay try_enter() noexcept {
-    if (callers_wait_) return Stay(take_free_turn() ? this : nullptr);
-    const void* inside = nullptr;
-    const bool entered = inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire);
-    return Stay(entered ? this : nullptr);
-  }
+  [[nodiscard]] Stay try_enter() noexcept { return try_enter_as(this_thread()); }
+  /// The same for what any thread may do at any time, and what does not take long. Nobody is refused because of it:
+  /// others wait.
+  [[nodiscard]] Stay try_enter_briefly() noexcept { return try_enter_as(briefly(this_thread())); }
   /// Waits for another thread to leave. Returns an empty stay if this thread is already inside.
   [[nodiscard]] Stay enter_waiting() noexcept {
     if (callers_wait_) return Stay(wait_for_turn() ? this : nullptr);
     for (;;) {
       const void* inside = nullptr;
       if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
-      if (inside == this_thread()) return Stay(nullptr);
+      if (is_this_thread(inside)) return Stay(nullptr);
       std::this_thread::yield();
     }
   }
@@ -88,10 +86,27 @@ class Gate {
   std::atomic<std::size_t> host_views{0};
 
   /// True if this thread is inside.
-  [[nodiscard]] bool has_caller() const noexcept { return inside_.load(std::memory_order_relaxed) == this_thread(); }
+  [[nodiscard]] bool has_caller() const noexcept { return is_this_thread(inside_.load(std::memory_order_relaxed)); }
 
  private:
   static constexpr int yields_before_sleep = 32;
+
+  // Who is inside for a short time.
+  static const void* briefly(const void* thread) noexcept { return static_cast<const char*>(thread) + 1; }
+  static bool is_brief(const void* inside) noexcept { return (reinterpret_cast<std::uintptr_t>(inside) & 1U) != 0; }
+  static bool is_this_thread(const void* inside) noexcept {
+    return inside == this_thread() || inside == briefly(this_thread());
+  }
+
+  Stay try_enter_as(const void* who) noexcept {
+    if (callers_wait_) return Stay(take_free_turn() ? this : nullptr);
+    for (;;) {
+      const void* inside = nullptr;
+      if (inside_.compare_exchange_strong(inside, who, std::memory_order_acquire)) return Stay(this);
+      if (is_this_thread(inside) || !is_brief(inside)) return Stay(nullptr);
+      std::this_thread::yield();
+    }
+  }
 
   // Returns false, and who is inside, if this thread is not to wait for that.
   bool enter_alone(const void*& inside) noexcept {
@@ -99,7 +114,8 @@ class Gate {
     while (!inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) {
       const void* const server = server_.load(std::memory_order_acquire);
       const bool one_serves = server != nullptr && (inside == server || this_thread() == server);
-      if (inside == this_thread() || !one_serves) return false;
+      if (is_this_thread(inside)) inside = this_thread();
+      if (inside == this_thread() || !(one_serves || is_brief(inside))) return false;
       inside = nullptr;
       if (++yields < yields_before_sleep) {
         std::this_thread::yield();

@@ -174,6 +174,7 @@ template <Backend B>
 std::unique_ptr<HostViewState<B>> open_host_view(Core<B>& core, const TensorKey<B>& tensor, Bytes offset,
                                                  std::span<std::byte> memory, Bytes bytes, Bytes block, bool lazy) {
   require_block(block);
+  pages::require_unwatched(memory);  // before anything reads it
   run_again_before_read(core, tensor);
   const typename Core<B>::Entry entry(core);
   Session<B>& session = *entry.session();
@@ -306,8 +307,8 @@ void upload_beside_views(Core<B>& core, const TensorKey<B>& tensor, Bytes offset
 /// Core::download(), with views of the tensor, or to memory in a host view.
 template <Backend B>
 void download_beside_views(Core<B>& core, const TensorKey<B>& tensor, Bytes offset, std::span<std::byte> data) {
-  pages::make_usable(data, pages::Want::write);
   if (has_host_views(core)) copy_in_views(core, tensor, false);
+  pages::make_usable(data, pages::Want::write);  // last: what is copied in may be in a view of this tensor
   core.download(tensor, offset, data);
 }
 

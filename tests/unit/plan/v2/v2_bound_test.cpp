@@ -10,6 +10,7 @@
 
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/v2/bound.hpp>
+#include <swapmm/plan/v2/planners.hpp>
 #include <swapmm/plan/v2/schedule/waits.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/validate.hpp>
@@ -135,6 +136,62 @@ TEST_CASE(
 TEST_CASE("v2: sizes that add up to more than a machine of version 1 can have are no error") {
   const std::uint64_t huge = (std::uint64_t{1} << 62U) - 1;
   CHECK(bound(with_near(100, {{huge, byte_per_ns}, {huge, byte_per_ns}})) >= 20);
+}
+
+/// Tensors that operations of 5 ns use one after the other: there is a plan of `known` ns.
+void check_links(const Trace& trace, std::uint64_t device, std::vector<Link> links, std::int64_t known) {
+  Machine machine;
+  machine.memories = {{"gpu", Bytes{device}, Bytes{1}, std::nullopt}, {"host", std::nullopt, Bytes{1}, std::nullopt}};
+  machine.host = MemoryId{1};
+  machine.engines = {{"compute", MemoryId{0}}, {"copies", std::nullopt}};
+  machine.capacities = {{"bus", byte_per_ns}};
+  machine.links = std::move(links);
+  const auto plan = v2::make_plan("best", trace, machine);
+  REQUIRE(plan);
+  CHECK(plan->predicted.iteration.count() <= known);
+  CHECK(v2::lower_bound(trace, machine).value().count() <= known);
+}
+
+TEST_CASE("v2: copies may take the faster one of two links with other latencies, engines and capacities") {
+  constexpr MemoryId gpu{0};
+  constexpr MemoryId host{1};
+  constexpr EngineId copies{1};
+  const Trace two = test::weights_in_turn(2, 100, 5);
+  const Link in{"in", host, gpu, byte_per_ns, nanoseconds{0}, std::nullopt, {}};
+  const Link out{"out", gpu, host, byte_per_ns, nanoseconds{0}, std::nullopt, {}};
+  check_links(two, 100, {{"late", host, gpu, byte_per_ns, nanoseconds{1000}, std::nullopt, {}}, in, out}, 210);
+
+  // The slow way in shares an engine with the way out, and the fast one does not.
+  Trace four = test::weights_in_turn(4, 100, 5);
+  for (TraceOperation& each : four.operations) each.updates = std::exchange(each.reads, {});
+  check_links(four, 200,
+              {{"slow", host, gpu, byte_per_ns / 10, nanoseconds{0}, copies, {}},
+               in,
+               {"out", gpu, host, byte_per_ns, nanoseconds{0}, copies, {}}},
+              410);
+
+  // One engine: the faster link is limited by a capacity that the other one does not use.
+  check_links(two, 100,
+              {{"limited", host, gpu, 10 * byte_per_ns, nanoseconds{0}, copies, {CapacityId{0}}},
+               {"free", host, gpu, 5 * byte_per_ns, nanoseconds{0}, copies, {}},
+               out},
+              50);
+}
+
+TEST_CASE("v2: an input that the host gives when another engine's operation ends counts for no engine alone") {
+  Trace trace;
+  trace.name = "input";
+  trace.engines = {"first", "second"};
+  trace.tensors = {tensor(100, TensorKind::input, 2)};
+  trace.operations = {operation(1000, {}), operation(1, {}), operation(1000, {TensorId{0}})};
+  trace.operations[0].engine = trace.operations[2].engine = 0;
+  trace.operations[1].engine = 1;
+  Machine machine = from_version_1(machine_of(1000));
+  machine.memories.push_back({"other", Bytes{1000}, Bytes{1}, std::nullopt});
+  machine.engines = {{"first", MemoryId{0}}, {"second", MemoryId{2}}};
+  const auto bound = v2::lower_bound(trace, machine);
+  REQUIRE(bound);
+  CHECK(bound->count() == 2000);
 }
 
 }  // namespace swapmm::v2::bound_test

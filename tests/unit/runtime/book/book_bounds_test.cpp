@@ -71,6 +71,24 @@ TEST_CASE("the last sixteen notes are kept, in their order") {
   CHECK(told.report().notes == numbered_notes(5, 20));
 }
 
+TEST_CASE("of very many iteration names, those that were used last are known, and planned for") {
+  ToldBook told({.trial_iterations = 0});
+  const auto name = [](int i) { return "step " + std::to_string(i); };
+  const auto sees = [&](int i) { (void)told.book.observed(name(i), updates_from(1), told.machine); };
+  for (int i = 0; i < 1024; ++i) sees(i);
+  sees(0);  // planned, and used again
+  CHECK(told.book.plans_made() == 1);
+  for (int i = 1024; i < 1030; ++i) sees(i);
+  CHECK(told.book.trace(name(0)).has_value());
+  for (int i = 1; i <= 6; ++i) CHECK(!told.book.trace(name(i)).has_value());
+  CHECK(told.book.trace(name(7)).has_value());
+  CHECK(told.book.trace(name(1029)).has_value());
+  sees(1);
+  CHECK(told.book.plans_made() == 1);
+  sees(1);
+  CHECK(told.book.plans_made() == 2);
+}
+
 TEST_CASE("that a cycle could not be planned is no longer said once its iterations are forgotten") {
   ToldBook told({.max_period = 1, .max_sequences = 2, .trial_iterations = 0});
   told.planner = [](const Trace&, const Machine&) -> Result<Plan> { return Problem{"too hard"}; };

@@ -14,6 +14,7 @@
 
 #include <swapmm/backend/testing/simulated.hpp>
 #include <swapmm/base/text/figures.hpp>
+#include <swapmm/plan/planners.hpp>
 #include <swapmm/swapmm.hpp>
 
 #include "support/effort.hpp"
@@ -252,6 +253,29 @@ TEST_CASE("with deferred planning the new plan waits for somebody to make it, an
   desk.iterate(second_way, 20);
   CHECK(desk.report().iterations_followed == followed + 20);
   CHECK(desk.report().plan_starts == 2);
+}
+
+TEST_CASE("a job that one thread runs is offered to no other one") {
+  Scheduler* scheduler = nullptr;
+  std::optional<bool> offered;
+  SchedulerOptions options = options_of("excess-overlap");
+  options.planning = Planning::deferred;
+  options.planner = [&](const Trace& trace, const Machine& machine, const PlanningOptions& limits) {
+    offered = scheduler->planning_job().has_value();
+    return swapmm::make_plan("belady", trace, machine, limits);
+  };
+  KeepingUpDesk desk(options);
+  scheduler = &desk.manager.scheduler();
+  desk.iterate(first_way, 3);
+  std::optional<PlanningJob> job = scheduler->planning_job();
+  std::optional<PlanningJob> same = scheduler->planning_job();
+  REQUIRE(job);
+  REQUIRE(same);  // nobody runs it yet
+  job->run();
+  CHECK(offered == false);
+  same->run();  // nothing
+  desk.iterate(first_way, 30);
+  CHECK(desk.report().iterations_followed > 0);
 }
 
 TEST_CASE("asking a planner again that has nothing better to say becomes rarer and rarer") {

@@ -54,6 +54,40 @@ TEST_CASE("while a caller is inside, nobody else gets in, and the caller does no
   CHECK(static_cast<bool>(gate.enter_waiting()));
 }
 
+TEST_CASE("what any thread may do at any time refuses nobody: others wait for it, and it does not for itself") {
+  Gate gate;
+  std::atomic<bool> inside{false};
+  std::atomic<int> entered{0};
+  std::thread brief([&] {
+    const Gate::Stay stay = gate.try_enter_briefly();
+    CHECK(static_cast<bool>(stay));
+    CHECK(gate.has_caller());
+    CHECK_FALSE(static_cast<bool>(gate.try_enter_briefly()));
+    CHECK_FALSE(static_cast<bool>(gate.try_enter()));
+    CHECK_FALSE(static_cast<bool>(gate.enter_waiting()));
+    CHECK(thrown<NestedOperation>([&] { (void)gate.enter(); }));
+    inside = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(entered == 0);
+  });
+  while (!inside) std::this_thread::yield();
+  std::vector<std::thread> others;
+  others.emplace_back([&] {
+    const Gate::Stay stay = gate.try_enter_briefly();
+    entered += static_cast<bool>(stay) ? 1 : 0;
+  });
+  {
+    const Gate::Stay stay = gate.enter();
+    ++entered;
+  }
+  for (std::thread& other : others) other.join();
+  brief.join();
+  CHECK(entered >= 1);
+  const Gate::Stay caller = gate.enter();
+  std::thread late([&] { CHECK_FALSE(static_cast<bool>(gate.try_enter_briefly())); });
+  late.join();
+}
+
 TEST_CASE("who waits at the gate gets in when the other thread has left") {
   Gate gate;
   std::atomic<bool> inside{false};
