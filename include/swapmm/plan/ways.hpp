@@ -152,7 +152,7 @@ struct WaysOptions {
   int plans = 2;                    ///< choices for which `best` runs, in turns; copies alone are one of them
   double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
   bool copies_first = true;  ///< if there is a clock (PlanningOptions::go_on), copies alone are planned before the rest
-  BestOptions best{};         ///< for these runs
+  BestOptions best{};        ///< for these runs
 };
 
 /// Chooses for each value whether it stays, is copied, is copied in an encoded form, or is computed again, chains

@@ -14,8 +14,8 @@ namespace swapmm::planning {
 /// The same for one tensor.
 [[nodiscard]] std::vector<Stay> stays_of(const OverlapLedger& ledger, TensorId tensor);
 
-/// Change the decision on an absence over which the tensor is away: it returns right before its next use, or leaves right
-/// after its last one. Less room is taken, and less is overlapped. Return whether that is a change.
+/// Change the decision on an absence over which the tensor is away: it returns right before its next use, or leaves
+/// right after its last one. Less room is taken, and less is overlapped. Return whether that is a change.
 bool return_late(Absence& absence);
 bool leave_early(Absence& absence);
 

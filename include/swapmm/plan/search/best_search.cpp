@@ -321,7 +321,8 @@ bool BestSearch::shorten_unplaced(const std::vector<Stay>& stays, const std::vec
     for (const bool late : {true, false}) {
       for (Absence& absence : ledger_.absences) {
         if (is_shorter || absence.tensor != stay.tensor) continue;
-        const bool is_its = (late ? absence.returns : absence.leaves) % n == (late ? stay.start : stay.start + stay.length) % n;
+        const bool is_its =
+            (late ? absence.returns : absence.leaves) % n == (late ? stay.start : stay.start + stay.length) % n;
         is_shorter = is_its && (late ? return_late(absence) : leave_early(absence));
       }
     }

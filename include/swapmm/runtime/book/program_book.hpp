@@ -365,7 +365,7 @@ class ProgramBook {
   std::chrono::steady_clock::time_point made_ = std::chrono::steady_clock::now();
   PlanBudget budget_{Bytes{}};
   std::vector<Named> names_;
-  std::uint64_t uses_ = 0;  // of names
+  std::uint64_t uses_ = 0;             // of names
   std::shared_ptr<PlanTask> pending_;  // only the manager's thread may read it without pending_mutex_
   mutable std::mutex pending_mutex_;
   std::vector<std::string> notes_;

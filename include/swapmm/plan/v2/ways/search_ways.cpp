@@ -91,14 +91,16 @@ class ManyWaysSearch {
     std::optional<std::size_t> fastest;
     std::optional<std::chrono::nanoseconds> time;
     for (std::size_t c = 0; c < count && (c == 0 || has_time(1)); ++c) {
-      const Result<Plan> plan = plan_for(choices_[c], for_short_search(part(end_of_choices, end_of_short_plans, c, count)));
+      const Result<Plan> plan =
+          plan_for(choices_[c], for_short_search(part(end_of_choices, end_of_short_plans, c, count)));
       if (plan && (!time || plan->predicted.iteration < *time)) {
         fastest = c;
         time = plan->predicted.iteration;
       }
       offer(plan);
     }
-    if (fastest && has_time(1) && !is_optimal()) offer(plan_for(choices_[*fastest], in_part_of_time(end_of_short_plans, 1)));
+    if (fastest && has_time(1) && !is_optimal())
+      offer(plan_for(choices_[*fastest], in_part_of_time(end_of_short_plans, 1)));
     if (!best_) return *problem_;
     return *std::move(best_);
   }
