@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/v2/baselines/on_demand.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
@@ -190,15 +191,20 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   const auto has_time = [&] { return !options.go_on || options.go_on(PlanningProgress{.part = 0.1}); };
   if (!best || has_time()) offer(plan_on_demand(planning::Victim::least_recently_used, trace, machine));
   const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
+  const auto offer_spread = [&](const PlanningOptions& limits) {
+    for (const std::string_view planner : {"best", "excess"}) {
+      if (!is_optimal()) offer(spread_near_or_far(planner, trace, machine, limits));
+    }
+  };
+  // What searches takes all the time that it is given. In small traces the others take next to none.
+  constexpr std::size_t few_operations = 100;
+  const bool spreads_first = options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= few_operations;
+  if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
   Result<Plan> found = planning::search_stores(trace, machine, options, bound);
   if (!found) found = planning::search_jointly(trace, machine, options, bound);
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
-  // What searches takes all the time that it is given.
-  if (is_found && options.go_on) return best;
-  for (const std::string_view planner : {"best", "excess"}) {
-    if (!is_optimal()) offer(spread_near_or_far(planner, trace, machine, options));
-  }
+  if (!(is_found && options.go_on) && !spreads_first) offer_spread(options);
   return best;
 }
 

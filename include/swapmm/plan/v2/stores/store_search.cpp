@@ -26,6 +26,8 @@ namespace v1 = swapmm::planning;
 
 /// What fits by bytes may find no place, so the search fills only a part of each store.
 constexpr double part_of_stores = 0.97;
+/// Up to so many operations, rounds take milliseconds.
+constexpr std::size_t few_operations = 100;
 /// Steps of each packing of a store.
 constexpr std::uint32_t packing_steps = 400;
 
@@ -230,7 +232,9 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   search.run_rounds({}, 1);
   search.know_bound(lower_bound(best.simulation().iteration));
   knows_bound = true;
-  search.run({}, options.go_on ? std::optional<int>{} : search.rounds_without_clock() - 1);
+  // Where values may be in several stores, small traces end up in dead ends for many rounds.
+  const int rounds = search.rounds_without_clock() * (trace.operations.size() <= few_operations ? 5 : 1);
+  search.run({}, options.go_on ? std::optional<int>{} : rounds - 1);
   if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
   return for_whole_trace(*only, trace, *judge.best());
