@@ -104,8 +104,8 @@ swapmm_files(include/swapmm/plan/schedule
   HEADERS absence_stays best_plan command_writer fit known_stalls place_history schedule stay_facts
   SOURCES absence_stays command_writer place_history schedule stay_facts)
 swapmm_files(include/swapmm/plan/search
-  HEADERS best best_search
-  SOURCES best best_search)
+  HEADERS best best_search reordering
+  SOURCES best best_search reordering)
 swapmm_files(include/swapmm/plan/search/places
   HEADERS known_places place_board place_filling place_search
   SOURCES known_places place_board place_filling place_search)

@@ -12,6 +12,7 @@
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best_search.hpp>
+#include <swapmm/plan/search/reordering.hpp>
 
 namespace swapmm::planning {
 namespace {
@@ -95,6 +96,12 @@ void spare_links(const PlanningCase& planning, const BestOptions& options, const
 ProvenPlan BestRun::finish() {
   search_.polish();
   if (!search_.is_near_bound()) search_.offer_belady();
+  if (!search_.is_near_bound()) {
+    reorder_copies(planning_, best_, [this] {
+      return search_.is_near_bound() ||
+             (limits_.go_on && !limits_.go_on({best_.simulation().iteration, search_.lower_bound()}));
+    });
+  }
   spare_links(planning_, options_, limits_, search_, best_);
   return ProvenPlan{std::move(best_).take(), search_.lower_bound()};
 }
