@@ -135,7 +135,8 @@ Format format_of(const std::string& path, std::string_view text) {
 }
 
 bool is_log(const std::string& path) {
-  if (path == "-") return false;
+  // A JSON text begins with another letter.
+  if (path == "-") return std::cin.peek() == call_log::first_letter;
   std::ifstream file = opened(path);
   std::string begin(16, '\0');
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
@@ -143,6 +144,7 @@ bool is_log(const std::string& path) {
 }
 
 calls::CallLog load_log(const std::string& path, bool content) {
+  if (path == "-") return taken(path, call_log::read_call_log(std::cin, {content}));
   std::ifstream file = opened(path);
   calls::CallLog log = taken(path, call_log::read_call_log(file, {content}));
   if (file.bad()) fail(path, "read");
@@ -151,9 +153,40 @@ calls::CallLog load_log(const std::string& path, bool content) {
 
 calls::Run run_from(const std::string& path, const calls::CallLog& log) { return taken(path, calls::resolve(log)); }
 
-void check_stdout_is_free(bool json, std::initializer_list<std::string_view> paths) {
+void check_outputs(bool json, std::initializer_list<std::string_view> paths,
+                   std::initializer_list<std::string_view> inputs) {
   const auto wanted = std::count(paths.begin(), paths.end(), "-") + (json ? 1 : 0);
   if (wanted > 1) throw Failure(ExitCode::usage, "stdout takes one thing: give the others a file");
+  std::vector<std::filesystem::path> taken;
+  const auto is_taken = [&](const std::filesystem::path& file) {
+    return std::ranges::any_of(taken, [&](const std::filesystem::path& other) {
+      std::error_code unknown;
+      return file == other || std::filesystem::equivalent(file, other, unknown);
+    });
+  };
+  const auto whole = [](std::string_view path) { return std::filesystem::absolute(path).lexically_normal(); };
+  for (const std::string_view path : inputs) {
+    if (!path.empty() && path != "-") taken.push_back(whole(path));
+  }
+  for (const std::string_view path : paths) {
+    if (path.empty() || path == "-") continue;
+    const std::filesystem::path file = whole(path);
+    std::error_code unknown;
+    if (std::filesystem::is_character_file(file, unknown)) continue;  // /dev/null
+    if (is_taken(file)) {
+      throw Failure(ExitCode::usage, std::string(path) + " is an input, or takes another output: give another file");
+    }
+    taken.push_back(file);
+  }
+}
+
+void check_can_be_written(const std::string& path) {
+  const std::filesystem::path file = std::filesystem::absolute(path);
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(file.parent_path(), unknown)) {
+    throw Failure(ExitCode::io, path + ": there is no folder " + file.parent_path().string());
+  }
+  if (std::filesystem::is_directory(file, unknown)) throw Failure(ExitCode::io, path + ": it is a folder");
 }
 
 void save_text(const std::string& path, std::string_view text) {

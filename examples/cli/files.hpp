@@ -52,8 +52,13 @@ enum class Format : std::uint8_t { trace, plan };
 /// What its calls do with memory.
 [[nodiscard]] calls::Run run_from(const std::string& path, const calls::CallLog& log);
 
-/// ExitCode::usage where more than one of these is stdout: files that are "-", and the answer as JSON.
-void check_stdout_is_free(bool json, std::initializer_list<std::string_view> paths);
+/// ExitCode::usage where one would overwrite another: of the outputs, those that are "-" and the answer as JSON are
+/// stdout; others may be neither the same file nor one that is read.
+void check_outputs(bool json, std::initializer_list<std::string_view> paths,
+                   std::initializer_list<std::string_view> inputs);
+
+/// ExitCode::io if there is no folder for the file, or if it is a folder: what takes long must not be lost then.
+void check_can_be_written(const std::string& path);
 
 /// Writes the whole text.
 void save_text(const std::string& path, std::string_view text);

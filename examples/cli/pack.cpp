@@ -59,7 +59,7 @@ Packing pack_in_time(const PackingProblem& problem, Bytes load, const PackOption
 }
 
 ExitCode run_pack(const PackOptions& options) {
-  check_stdout_is_free(options.common.json, {options.out});
+  check_outputs(options.common.json, {options.out}, {options.csv});
   const std::string text = load_text(options.csv);
   if (text.size() > limits::file_bytes) throw Failure(ExitCode::bad_file, options.csv + ": above 256 MiB");
   const auto buffers = read_buffers(text);

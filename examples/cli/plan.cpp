@@ -119,7 +119,7 @@ ExitCode run_plan_v2(const PlanOptions& options, const Trace& trace, const v2::M
 
 ExitCode run_plan(const PlanOptions& options) {
   const bool to_stdout = options.out == "-" || options.changed == "-";
-  check_stdout_is_free(options.common.json, {options.out, options.changed});
+  check_outputs(options.common.json, {options.out, options.changed}, {options.trace, options.machine.file});
   const std::string text_of_machine = machine_text(options.machine);
   const Trace trace = load_any_trace(options.trace);
   if (is_version_2(text_of_machine) || needs_version_2(trace)) {

@@ -109,6 +109,11 @@ ExitCode run_record(const RecordOptions& options) {
     throw Failure(ExitCode::usage, "--out TRACE or --log FILE is missing");
   }
   if (options.data && options.log.empty()) throw Failure(ExitCode::usage, "--data belongs to --log FILE");
+  check_outputs(false, {options.out, options.log, options.run.report}, {});
+  if (options.log == "-") throw Failure(ExitCode::usage, "--log: stdout is the program's");
+  for (const std::string& file : {options.out, options.log}) {
+    if (!file.empty() && file != "-") check_can_be_written(file);
+  }
   const LogFolder folder;
   Variables variables;
   variables["SWAPMM_LOG"] = folder.pattern();

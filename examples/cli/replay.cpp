@@ -90,8 +90,12 @@ ExitCode replay_layered(const ReplayOptions& options) {
 
 ExitCode run_replay(const ReplayOptions& options) {
 #ifdef SWAPMM_CLI_HAS_OPENCL
+  const bool layered = options.run.budget || options.run.evict_always;
+  if (layered && options.log == "-") {
+    throw Failure(ExitCode::usage, "with --budget or --evict-always the log must be a file: a program of its own reads it");
+  }
   if (!is_log(options.log)) throw Failure(ExitCode::bad_file, options.log + ": not a swapmm-log");
-  return options.run.budget || options.run.evict_always ? replay_layered(options) : replay_here(options);
+  return layered ? replay_layered(options) : replay_here(options);
 #else
   throw Failure(ExitCode::usage, options.log + ": this command was built without OpenCL, so it cannot repeat calls");
 #endif

@@ -122,6 +122,18 @@ std::string checked_file(const std::string& option, const char* name, const char
   return whole.string();
 }
 
+// What can be known before the program runs, for then it would be too late.
+void check_report(const RunOptions& options) {
+  if (options.report.empty() || options.report == "text" || options.report == "json") return;
+  if (options.report == "-") refuse("--report: stdout is the program's");
+  const fs::path file = fs::absolute(options.report);
+  std::error_code unknown;
+  if (!fs::is_directory(file.parent_path(), unknown)) {
+    refuse("--report: there is no folder " + file.parent_path().string());
+  }
+  if (fs::is_directory(file, unknown)) refuse("--report: " + file.string() + " is a folder");
+}
+
 // ---- whether the layer was loaded
 
 /// A folder with a file to which each process that loads the layer adds a line, and what they keep for their reports.
@@ -204,6 +216,8 @@ ExitCode run_run(const RunOptions& options) {
 LayeredRun run_layered(const std::string& command, const RunOptions& options, const Variables& more) {
   const std::vector<std::string>& words = options.words;
   const HeldSignals signals;
+  check_outputs(false, {options.report, options.trace_out, options.svg}, {});
+  check_report(options);
   if (words.empty()) refuse("which program? swapmm " + command + " --budget 25% -- program arguments");
   if (const std::string off = variable("SWAPMM_DISABLE"); !off.empty() && off != "0") {
     refuse("SWAPMM_DISABLE is set: the layer would do nothing");

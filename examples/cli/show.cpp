@@ -95,7 +95,7 @@ ExitCode run_show_log(const ShowOptions& options) {
   if (!options.svg.empty() || !options.trace.empty()) {
     throw Failure(ExitCode::usage, options.file + " is a log of calls: it has a table, and a graph by --dot");
   }
-  check_stdout_is_free(options.common.json, {options.dot});
+  check_outputs(options.common.json, {options.dot}, {options.file});
   show_log(options.file, {options.dot, options.from, options.count, options.common.json});
   return ExitCode::ok;
 }
@@ -103,7 +103,7 @@ ExitCode run_show_log(const ShowOptions& options) {
 ExitCode run_show(const ShowOptions& options) {
   if (is_log(options.file)) return run_show_log(options);
   if (options.svg.empty() && options.dot.empty()) throw Failure(ExitCode::usage, "--svg FILE or --dot FILE is missing");
-  check_stdout_is_free(options.common.json, {options.svg, options.dot});
+  check_outputs(options.common.json, {options.svg, options.dot}, {options.file, options.trace});
   const std::string text = load_text(options.file);
   const Format format = format_of(options.file, text);
   if (format == Format::trace) {

@@ -236,7 +236,8 @@ SWAPMM_C_EXPORT swapmm_status swapmm_manager_numbers(swapmm_manager* manager, sw
 /// docs/formats.md. The caller destroys the text.
 SWAPMM_C_EXPORT swapmm_status swapmm_manager_report(swapmm_manager* manager, char** json);
 /// The trace of the iteration of that name that was observed last, in the format swapmm-trace of docs/formats.md. The
-/// caller destroys the text. ::SWAPMM_USAGE_ERROR if none has ended yet.
+/// caller destroys the text. ::SWAPMM_USAGE_ERROR if none was observed yet: one is when its times are known, after the
+/// next one at the latest.
 SWAPMM_C_EXPORT swapmm_status swapmm_manager_trace(swapmm_manager* manager, const char* iteration, char** json);
 /// The plan for that iteration name, in the format swapmm-plan of docs/formats.md. The caller destroys the text.
 /// ::SWAPMM_USAGE_ERROR if there is none.
@@ -368,9 +369,9 @@ SWAPMM_C_EXPORT swapmm_status swapmm_operation_address(swapmm_manager* manager, 
                                                        uint64_t bytes, void** address);
 
 /// Ends the operation when all of its work is queued. `event` is null, or with takes_waits the API's event for the end
-/// of the work. A cl_event is taken over, unless the call returns ::SWAPMM_USAGE_ERROR; a cudaEvent_t remains the
-/// caller's. With takes_waits and without an event the work must be on `queue`. After ::SWAPMM_USAGE_ERROR the
-/// operation is still running; after every other error it has ended.
+/// of the work. A cl_event is taken over, unless the call returns a mistake of the program (an error up to
+/// ::SWAPMM_NESTED_OPERATION); a cudaEvent_t remains the caller's. With takes_waits and without an event the work must
+/// be on `queue`. After a mistake of the program the operation is still running; after every other error it has ended.
 SWAPMM_C_EXPORT swapmm_status swapmm_operation_end(swapmm_manager* manager, void* event);
 /// Ends an operation whose work could not be queued in full. The tensors that it was to write have no value then.
 SWAPMM_C_EXPORT swapmm_status swapmm_operation_fail(swapmm_manager* manager);

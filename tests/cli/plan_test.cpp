@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -210,6 +211,24 @@ TEST_CASE("a plan may go to stdout, alone") {
   CHECK(plan->predicted.iteration == std::chrono::nanoseconds{121'000});
   arguments.emplace_back("--json");
   check_refused(arguments, 2, {"stdout takes one thing"});
+}
+
+TEST_CASE("no output overwrites the trace, or another output") {
+  const std::string trace = scratch_file("own.json");
+  write_contents(trace, contents(two_weights()));
+  const auto with = [&](std::vector<std::string> outputs) {
+    std::vector<std::string> arguments{"plan", trace};
+    for (const auto& words : {room_for_one(), outputs}) arguments.insert(arguments.end(), words.begin(), words.end());
+    return arguments;
+  };
+  check_refused(with({"--out", trace}), 2, {trace + " is an input"});
+  const std::filesystem::path same = std::filesystem::path(trace).parent_path() / "." / "own.json";
+  check_refused(with({"--changed", same.string()}), 2, {"is an input, or takes another output"});
+  const std::string plan = scratch_file("both.json");
+  check_refused(with({"--out", plan, "--changed", plan}), 2, {plan + " is an input, or takes another output"});
+  CHECK(!std::filesystem::exists(plan));
+  CHECK(contents(trace) == contents(two_weights()));
+  CHECK(run_program(with({"--out", "/dev/null", "--changed", "/dev/null"})).code == 0);
 }
 
 TEST_CASE("the changed trace has the moves as operations, and fits") {

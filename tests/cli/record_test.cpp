@@ -79,8 +79,37 @@ TEST_CASE("record checks what run checks, and its own options, before it starts 
   check_refused({"record", "--out", out, "--", "/no/such/program"}, 2, {"/no/such/program"});
   check_refused({"record", "--out", out, "--layer", "/no/such/layer.so", "--", "/bin/sh", "-c", never}, 2,
                 {"/no/such/layer.so"});
+  // What takes long must not be lost at its end.
+  const auto refused = [&](std::vector<std::string> options, int code, const std::vector<std::string>& texts) {
+    std::vector<std::string> words{"record"};
+    for (const auto& some : {std::move(options), std::vector<std::string>{"--", "/bin/sh", "-c", never}}) {
+      words.insert(words.end(), some.begin(), some.end());
+    }
+    check_refused(words, code, texts);
+  };
+  for (const std::string option : {"--out", "--log"}) {
+    refused({option, scratch_file("none/x")}, 4, {scratch_file("none/x") + ": there is no folder"});
+    refused({option, fs::path(out).parent_path()}, 4, {"it is a folder"});
+  }
+  refused({"--log", "-"}, 2, {"--log: stdout is the program's"});
+  refused({"--out", out, "--log", out}, 2, {out + " is an input, or takes another output"});
   CHECK_FALSE(fs::exists(scratch_file("never")));
   CHECK_FALSE(fs::exists(out));
+}
+
+TEST_CASE("a log comes from stdin") {
+  const std::string file = log_file("small.log", small_log());
+  CHECK(run_program({"show", "-", "--count", "1"}, contents(file)).out == run_program({"show", file, "--count", "1"}).out);
+  const Outcome json = run_program({"show", "-", "--json"}, contents(file));
+  CHECK(json.code == 0);
+  CHECK(has(json.out, "swapmm-log"));
+  const Outcome trace = run_program({"show", "-", "--dot", "-"}, contents(two_weights()));
+  CHECK(trace.code == 0);
+  CHECK(has(trace.out, "digraph"));
+  const Outcome neither = run_program({"replay", "-"}, contents(two_weights()));
+  CHECK(neither.code == 3);
+  CHECK(has(neither.err, "not a swapmm-log"));
+  check_refused({"replay", "-", "--budget", "1MB"}, 2, {"the log must be a file"});
 }
 
 TEST_CASE("a log as a table, as JSON and as a graph") {

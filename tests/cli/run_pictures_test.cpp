@@ -56,6 +56,11 @@ TEST_CASE("run refuses pictures that have no place, before it starts anything") 
     check_refused(never({option, "/dev/null"}), 2, {option + ": /dev/null is not an ordinary file"});
     check_refused(never({option, "-"}), 2, {option + ": stdout is the program's"});
   }
+  check_refused(never({"--report", missing}), 2, {"--report: there is no folder " + scratch_file("no-such-folder")});
+  check_refused(never({"--report", fs::path(missing).parent_path().parent_path()}), 2, {"--report", "is a folder"});
+  check_refused(never({"--report", "-"}), 2, {"--report: stdout is the program's"});
+  const std::string both = scratch_file("both.json");
+  check_refused(never({"--report", both, "--svg", both}), 2, {both + " is an input, or takes another output"});
   for (const char* const variable : {"SWAPMM_TRACE_OUT", "SWAPMM_SVG"}) {
     const Variable set(variable, missing);
     check_refused(never({}), 2, {std::string(variable) + ": there is no folder"});

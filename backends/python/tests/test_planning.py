@@ -292,6 +292,61 @@ class Answers(unittest.TestCase):
 
 
 @unittest.skipIf(not TRACES.is_dir(), f"no traces in {TRACES}")
+class Arguments(unittest.TestCase):
+    """What other libraries have for numbers, single values for lists of one, and what is neither."""
+
+    class Whole:
+        def __index__(self):
+            return 1000
+
+    def test_numbers_of_other_libraries(self):
+        from fractions import Fraction
+
+        trace = chain()
+        wanted = swapmm.plan(trace, 0.5, latency=1000, bandwidth=1e10)
+        self.assertEqual(swapmm.plan(trace, Fraction(1, 2), latency="1us", bandwidth=10**10), wanted)
+        self.assertEqual(swapmm.plan(trace, 0.5, latency=1000.0, bandwidth="10GB/s"), wanted)
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("no NumPy")
+        for half in (numpy.float64(0.5), numpy.float32(0.5)):
+            self.assertEqual(swapmm.plan(trace, half, latency=numpy.int64(1000), bandwidth=numpy.float64(1e10)), wanted)
+        rows = swapmm.compare(trace, numpy.linspace(0.5, 0.75, 2), planners=["belady"]).rows
+        self.assertEqual(len(rows), 2)
+
+    def test_whole_numbers_in_traces(self):
+        trace, plain = (swapmm.Trace("t", [], []) for _ in range(2))
+        for each, size in ((trace, self.Whole()), (plain, 1000)):
+            each.tensor("a", size, "persistent")
+            each.operation("o", size, reads=["a"])
+        self.assertEqual(trace.to_json(), plain.to_json())
+        trace.tensor("b", object())
+        with self.assertRaisesRegex(swapmm.UsageError, "object is no whole number"):
+            trace.to_json()
+
+    def test_single_values(self):
+        trace = chain()
+        planner = next(each for each in swapmm.planners() if each.name == "belady")
+        wanted = swapmm.compare([trace], ["80%"], planners=["belady"]).rows
+        for budget, name in (("80%", "belady"), (0.8, planner), (["80%"], [planner])):
+            found = swapmm.compare(trace, budget, planners=name).rows
+            self.assertEqual([row.iteration_ns for row in found], [row.iteration_ns for row in wanted])
+        self.assertEqual(swapmm.plan(trace, 0.8, planner=planner).planner, "belady")
+
+    def test_what_is_none(self):
+        trace = chain()
+        for wrong in (None, "x.json", 3):
+            with self.assertRaisesRegex(swapmm.UsageError, "no swapmm.Trace"):
+                swapmm.plan(wrong)
+        for seconds in (0, -1, float("nan"), float("inf"), "1"):
+            with self.assertRaisesRegex(swapmm.UsageError, "seconds"):
+                swapmm.plan(trace, 0.5, seconds=seconds)
+        for budget in (True, object(), 1j):
+            with self.assertRaisesRegex(swapmm.UsageError, "neither a number nor a text"):
+                swapmm.plan(trace, budget)
+
+
 class LongWork(unittest.TestCase):
     def test_ctrl_c_ends_a_search(self):
         trace = swapmm.Trace.load(TRACES / "g10/VIT_b256.json")

@@ -295,7 +295,8 @@ class Manager:
         return Report(json.loads(self._text(self._library.manager_report)), self)
 
     def trace(self, iteration: str = "iteration") -> Trace:
-        """The trace of the iteration of that name that was observed last. UsageError if none has ended yet."""
+        """The trace of the iteration of that name that was observed last. UsageError if none was observed yet: one is when
+        its times are known, after the next one at the latest."""
         return Trace.from_json(self.trace_json(iteration))
 
     def plan(self, iteration: str = "iteration") -> Plan:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .manager import Manager
 
 HOW_TO_RECOVER = "; Manager.recover() ends what Ctrl-C or another signal has left running"
-#: Statuses of operation_end() after which the operation is still running.
-_NOT_ENDED = (1,)
+#: Statuses of operation_end() after which the operation is still running: usage errors.
+_NOT_ENDED = (1, 4, 5)
 #: One tensor, or several.
 Tensors = Union[Tensor, Iterable[Tensor]]
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
 
 from . import _html, errors
@@ -36,19 +37,39 @@ Quantity = Union[int, float, str]
 def _text(value: Optional[Quantity]) -> Optional[str]:
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        if hasattr(value, "__index__"):
-            return str(value.__index__())
-        raise errors.UsageError(f"{value!r} is neither a number nor a text")
-    return repr(value)
+    # Those of NumPy are registered as such numbers.
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return repr(float(value))
+    raise errors.UsageError(f"{value!r} is neither a number nor a text")
 
 
 def _latency(value: Optional[Quantity]) -> Optional[str]:
-    return f"{value}ns" if isinstance(value, int) else _text(value)
+    return value if value is None or isinstance(value, str) else f"{_text(value)}ns"
 
 
 def _limit(seconds: Optional[float]) -> Optional[str]:
-    return None if seconds is None else f"{round(float(seconds) * 1e9)}ns"
+    if seconds is None:
+        return None
+    if not isinstance(seconds, numbers.Real) or not 0 < seconds < 1e9:
+        raise errors.UsageError(f"seconds is {seconds!r}: a number above 0 and below 10^9")
+    return f"{round(float(seconds) * 1e9)}ns"
+
+
+def _json_of(trace: Trace) -> str:
+    if not isinstance(trace, Trace):
+        raise errors.UsageError(f"{trace!r} is no swapmm.Trace: Trace.load() reads one from a file")
+    return trace.to_json()
+
+
+def _name_of(planner: Union[str, PlannerName]) -> str:
+    return planner.name if isinstance(planner, PlannerName) else planner
+
+
+def _each(values: Any) -> List[Any]:
+    """A single one is a list of one."""
+    return [values] if isinstance(values, (str, numbers.Real, PlannerName)) else list(values)
 
 
 def _figures(
@@ -108,8 +129,8 @@ def plan(
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    options.update(planner=planner, ways=ways, time_limit=_limit(seconds))
-    answer = ask("plan", options, trace.to_json(), progress=progress)
+    options.update(planner=_name_of(planner), ways=ways, time_limit=_limit(seconds))
+    answer = ask("plan", options, _json_of(trace), progress=progress)
     return Plan(answer["plan"], trace, answer)
 
 
@@ -236,8 +257,8 @@ def fit(
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    options.update(planner=planner, ways=ways, time_limit=_limit(seconds), top=top, this_budget_only=this_budget_only)
-    return Fit(ask("fit", options, trace.to_json(), progress=progress))
+    options.update(planner=_name_of(planner), ways=ways, time_limit=_limit(seconds), top=top, this_budget_only=this_budget_only)
+    return Fit(ask("fit", options, _json_of(trace), progress=progress))
 
 
 # ---- simulate
@@ -300,7 +321,7 @@ def simulate(
     `noise`: every duration is off by up to that share, "25%" or 0.25. `slow_link`: "50%@20%" is half the speed for a
     fifth of the iteration. `draws`: how many iterations with other noise."""
     options = {"noise": _text(noise), "slow_link": slow_link, "seed": seed, "draws": draws}
-    return Simulation(ask("simulate", options, trace.to_json(), plan.to_json(), progress))
+    return Simulation(ask("simulate", options, _json_of(trace), plan.to_json(), progress))
 
 
 # ---- compare
@@ -411,15 +432,15 @@ def compare(
         None, None, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
     options.update(
-        planners=None if planners is None else list(planners),
-        budgets=[_text(budget) for budget in budgets],
+        planners=None if planners is None else [_name_of(planner) for planner in _each(planners)],
+        budgets=[_text(budget) for budget in _each(budgets)],
         bandwidths=[_text(rate) for rate in bandwidths],
         compute_scales=[_text(float(scale) if isinstance(scale, int) else scale) for scale in compute_scales],
         time_limit=_limit(seconds),
     )
     rows: List[Dict[str, Any]] = []
     for trace in [traces] if isinstance(traces, Trace) else traces:
-        rows += ask("compare", options, trace.to_json(), progress=progress)["rows"]
+        rows += ask("compare", options, _json_of(trace), progress=progress)["rows"]
     return Comparison(rows)
 
 
@@ -436,7 +457,7 @@ class Violation(NamedTuple):
 
 def validate(trace: Trace, plan: Plan) -> List[Violation]:
     """What makes a plan invalid for a trace, as `swapmm check` says; empty if it is valid."""
-    answer = ask("check", {}, trace.to_json(), plan.to_json())
+    answer = ask("check", {}, _json_of(trace), plan.to_json())
     return [Violation(v["rule"], v["name"], v["message"]) for v in answer["violations"]]
 
 
@@ -476,7 +497,7 @@ class Explanation:
 
 def explain(trace: Trace, plan: Plan, *, top: int = 10) -> Explanation:
     """Why a plan takes longer than its operations, as `swapmm explain` says; at most `top` of each."""
-    return Explanation(ask("explain", {"top": top}, trace.to_json(), plan.to_json()))
+    return Explanation(ask("explain", {"top": top}, _json_of(trace), plan.to_json()))
 
 
 def bound(
@@ -497,4 +518,4 @@ def bound(
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    return int(ask("bound", options, trace.to_json())["lower_bound_ns"])
+    return int(ask("bound", options, _json_of(trace))["lower_bound_ns"])

@@ -51,11 +51,20 @@ def _write(path: Path, text: str) -> None:
         packed.write(text.encode("utf-8"))
 
 
+def _whole(value: Any) -> int:
+    """A whole number of another library, such as NumPy's."""
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise errors.UsageError(f"{value!r} in a trace, plan or machine: {type(value).__name__} is no whole number, text or list") from None
+
+
+
 def _lines(head: Dict[str, Any], lists: Dict[str, List[Dict[str, Any]]]) -> str:
     """A document with one element of its lists a line, as the library writes it."""
     text = json.dumps(head)[:-1]
     for name, elements in lists.items():
-        text += f',\n "{name}": [' + ",".join("\n  " + json.dumps(element) for element in elements) + "]"
+        text += f',\n "{name}": [' + ",".join("\n  " + json.dumps(element, default=_whole) for element in elements) + "]"
     return text + "}\n"
 
 

@@ -17,6 +17,8 @@ struct ReadOptions {
   bool content = false;  ///< keep the content of host data; otherwise it is checked and dropped
 };
 
+/// With which every log begins, and no JSON text.
+inline constexpr char first_letter = 's';
 /// True if the text begins as a log does.
 [[nodiscard]] bool is_call_log(std::string_view text);
 

@@ -132,7 +132,11 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
   Plan plan = from_version_1(*made);
   plan.trace_digest = digest(trace);
   // Plans that use ways may be faster than any that this bound is for.
-  if (swapmm::planning::has_ways(trace, options.ways)) plan.predicted.lower_bound = plan.predicted.compute;
+  if (swapmm::planning::has_ways(trace)) {
+    const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, old);
+    plan.predicted.lower_bound = std::max(bound ? *bound : std::chrono::nanoseconds{0}, plan.predicted.compute);
+    plan.predicted.lower_bound = std::min(plan.predicted.lower_bound, plan.predicted.iteration);
+  }
   return plan;
 }
 
