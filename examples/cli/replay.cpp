@@ -92,7 +92,8 @@ ExitCode run_replay(const ReplayOptions& options) {
 #ifdef SWAPMM_CLI_HAS_OPENCL
   const bool layered = options.run.budget || options.run.evict_always;
   if (layered && options.log == "-") {
-    throw Failure(ExitCode::usage, "with --budget or --evict-always the log must be a file: a program of its own reads it");
+    throw Failure(ExitCode::usage,
+                  "with --budget or --evict-always the log must be a file: a program of its own reads it");
   }
   if (!is_log(options.log)) throw Failure(ExitCode::bad_file, options.log + ": not a swapmm-log");
   return layered ? replay_layered(options) : replay_here(options);

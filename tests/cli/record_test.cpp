@@ -99,7 +99,8 @@ TEST_CASE("record checks what run checks, and its own options, before it starts 
 
 TEST_CASE("a log comes from stdin") {
   const std::string file = log_file("small.log", small_log());
-  CHECK(run_program({"show", "-", "--count", "1"}, contents(file)).out == run_program({"show", file, "--count", "1"}).out);
+  CHECK(run_program({"show", "-", "--count", "1"}, contents(file)).out ==
+        run_program({"show", file, "--count", "1"}).out);
   const Outcome json = run_program({"show", "-", "--json"}, contents(file));
   CHECK(json.code == 0);
   CHECK(has(json.out, "swapmm-log"));

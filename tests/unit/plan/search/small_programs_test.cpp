@@ -66,7 +66,8 @@ TEST_CASE("what can start at once comes before what waits for room, also before 
                       operation(100, tensors({4, 5})), operation(1000, {}, tensors({2}))};
   CHECK(best_time(trace, machine_of(4192)) == 7600);  // the planner ilp proves that it is the shortest
 
-  trace.tensors = {tensor(1000), tensor(2000), tensor(3000, TensorKind::input), tensor(1000, TensorKind::input), tensor(500)};
+  trace.tensors = {tensor(1000), tensor(2000), tensor(3000, TensorKind::input), tensor(1000, TensorKind::input),
+                   tensor(500)};
   trace.operations = {operation(10, tensors({2, 4}), {}, tensors({0})), operation(100, {}, {}, tensors({3, 2, 1}))};
   Machine machine = machine_of(6001);
   machine.d2h.bytes_per_second /= 2;
