@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .manager import Manager
 
 HOW_TO_RECOVER = "; Manager.recover() ends what Ctrl-C or another signal has left running"
-#: Statuses of operation_end() after which the operation is still running: usage errors.
-_NOT_ENDED = (1, 4, 5)
+#: Statuses of operation_end() after which the operation is still running: mistakes of the program.
+_MISTAKES = range(1, 6)
 #: One tensor, or several.
 Tensors = Union[Tensor, Iterable[Tensor]]
 
@@ -144,7 +144,7 @@ class Operation:
             status = owner._library.operation_end(owner._life.handle, self._event if event is None else event)
         finally:
             # After a usage error of this call the operation is still running. Without a status, Ctrl-C came with it.
-            if status is None or status not in _NOT_ENDED:
+            if status is None or status not in _MISTAKES:
                 self._over()
             if status is None:
                 owner._library.operation_fail(owner._life.handle)  # no more than an error if it has ended
