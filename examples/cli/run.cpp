@@ -17,6 +17,7 @@
 
 #include "child.hpp"
 #include "command_line.hpp"
+#include "files.hpp"
 #include "layered_reports.hpp"
 #include "layered_run.hpp"
 #include "printable.hpp"

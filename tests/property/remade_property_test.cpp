@@ -400,7 +400,7 @@ TEST_CASE("random training steps of an adapter: what plans drop to make it again
   if (all.count < 13) return;
   CHECK(with_replays > all.count / 4);
   CHECK(divergences > all.count / 2);
-  CHECK(aborted > all.count / 20);
+  CHECK(aborted > (all.count < 100 ? 0 : all.count / 20));  // about a seventh: few seeds may have one
   MESSAGE(with_replays << " of " << all.count << " programs ran operations again, " << divergences << " divergences, "
                        << aborted << " iterations ended by a failure");
 }

@@ -17,7 +17,7 @@ namespace swapmm::planning {
 namespace {
 
 /// Tries x commands.
-constexpr std::size_t work = 1'000'000;
+constexpr std::size_t work = 300'000;
 constexpr int most_passes = 8;
 /// Copies move forward by so many places.
 constexpr std::size_t farthest = 6;
@@ -65,11 +65,10 @@ void reorder_copies(const PlanningCase& planning, BestPlan& best, const std::fun
           if (tries-- == 0 || is_enough()) return;
           Plan changed = best.plan();
           bring_forward(changed, copies, i, i - forward);
-          const std::chrono::nanoseconds time = best.outcome_of(changed).iteration;
-          if (time >= best.simulation().iteration) continue;
           changed.trace_digest = digest_of_trace;
-          if (!validate(planning.trace, changed).empty()) continue;
-          has_gained |= best.offer_within(time, std::move(changed));
+          if (!validate(planning.trace, changed).empty()) continue;  // only valid plans can be simulated
+          const std::chrono::nanoseconds time = best.outcome_of(changed).iteration;
+          if (time < best.simulation().iteration) has_gained |= best.offer_within(time, std::move(changed));
         }
       }
     }

@@ -9,7 +9,8 @@
 namespace swapmm::planning {
 
 /// Lets copies run before others on their link while that makes the plan faster: those that must wait for room may
-/// stand in front of one that could start. Each try takes a simulation, so large plans have few tries. Ends when
+/// stand in front of one that could start. Each try takes a validation and a
+/// simulation, so large plans have few tries. Ends when
 /// `is_enough` returns true.
 void reorder_copies(const PlanningCase& planning, BestPlan& best, const std::function<bool()>& is_enough);
 
