@@ -151,7 +151,7 @@ struct WaysOptions {
   PlannedWaysOptions planned{};     ///< choices that are rated by plans
   int plans = 2;                    ///< choices for which `best` runs, in turns; copies alone are one of them
   double most_behind = 0.01;  ///< a choice whose plan is slower than the best one by more than this part is given up
-  bool copies_first = true;  ///< if there is a clock (PlanningOptions::go_on), copies alone are planned before the rest
+  bool copies_first = true;  ///< with PlanningOptions::go_on, copies alone are planned first, unless the trace is small
   BestOptions best{};        ///< for these runs
 };
 

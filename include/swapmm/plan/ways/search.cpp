@@ -36,6 +36,10 @@ struct OtherDivision {
   bool is_finer = false;  ///< tensors are divided here. Else they are divided in the program itself, and not here
 };
 
+/// Traces of up to this many operations. Ways are chosen in no time there. The search is not exhaustive, and may end
+/// with a slower plan if it may use more ways: it is repeated with fewer.
+constexpr std::size_t small_trace = 200;
+
 class WaysSearch {
  public:
   /// `other`: null if no tensor can be divided, or if one division alone is possible.
@@ -75,7 +79,7 @@ class WaysSearch {
 
   [[nodiscard]] Result<Found> run() {
     look_at(WaysBack{});
-    if (limits_.go_on && options_.copies_first) begin_with_copies();
+    if (limits_.go_on && options_.copies_first && trace_.operations.size() > small_trace) begin_with_copies();
     chooses_ = true;
     look_at_prices();
     look_at_units();
@@ -97,7 +101,8 @@ class WaysSearch {
     return candidates_.size() - 1;
   }
 
-  /// Choices take seconds. If there is a clock, a plan with copies alone comes first, in this part of the time.
+  /// In large traces choices take seconds. If there is a clock, a plan with copies alone comes first, in this part of
+  /// the time.
   static constexpr double part_of_copies = 0.35;
   /// The bound takes up to a second.
   static constexpr double part_before_bound = 0.7;
@@ -368,10 +373,6 @@ class WaysSearch {
   Problem problem_{"no time for a plan"};
 };
 
-/// The search is not exhaustive, and may end with a slower plan if it may use more. So for traces of up to this many
-/// operations it is repeated with fewer ways.
-constexpr std::size_t most_operations_for_fewer = 200;
-
 /// All ways of using fewer kinds of ways, at least one, of those that the trace has and that are allowed.
 std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
   const Ways there = ways_in(trace);
@@ -380,7 +381,7 @@ std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
     if (there.*kind && allowed.*kind) kinds.push_back(kind);
   }
   std::vector<Ways> fewer;
-  if (trace.operations.size() > most_operations_for_fewer) return fewer;
+  if (trace.operations.size() > small_trace) return fewer;
   const unsigned all = (1U << kinds.size()) - 1;
   for (unsigned chosen = 1; chosen < all; ++chosen) {
     Ways& ways = fewer.emplace_back(Ways{.recompute = false, .compress = false, .pieces = false});
