@@ -79,7 +79,9 @@ def _dropped_by(callback: Callable[..., Any], raised: List[BaseException]) -> It
     before = sys.unraisablehook
 
     def note(dropped: Any) -> None:
-        if dropped.object is callback and dropped.exc_value is not None:
+        # From Python 3.13 on the message names it.
+        is_its = dropped.object is callback or repr(callback) in (dropped.err_msg or "")
+        if is_its and dropped.exc_value is not None:
             raised.append(dropped.exc_value)
         else:
             before(dropped)

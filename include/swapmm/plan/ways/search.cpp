@@ -112,6 +112,7 @@ class WaysSearch {
     if (!begin(*turn)) return;
     copies_ = std::move(turn);
     copies_->run->run(1);
+    copies_->has_run = true;
   }
 
   struct Tried {
@@ -283,12 +284,13 @@ class WaysSearch {
         if (fastest_ != nullptr && !go_on()) return;
         if (is_behind(*turn)) continue;
         // The first round is for plans that are as fast as can be, too: it looks for one that moves fewer bytes.
-        if (turn->run) {
+        if (turn->has_run) {
           if (turn->run->is_done() || (!is_by_clock() && round >= turn->run->rounds_without_clock())) continue;
-        } else if (!begin(*turn)) {
+        } else if (!turn->run && !begin(*turn)) {
           continue;
         }
         turn->run->run(1);
+        turn->has_run = true;
         runs_on = true;
         if (is_fastest(*turn)) fastest_ = turn.get();
       }

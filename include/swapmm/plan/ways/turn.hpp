@@ -36,6 +36,7 @@ struct TurnOfBest {
   std::vector<EncodedTensor> encoded;  ///< its tensors behind those of the original
   std::optional<PlanningCase> planning;
   std::optional<BestRun> run;
+  bool has_run = false;  ///< for a round at least
 };
 
 }  // namespace swapmm::planning
