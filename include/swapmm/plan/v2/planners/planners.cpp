@@ -197,12 +197,14 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
   const auto offer_spread = [&](const PlanningOptions& limits) {
     for (const std::string_view planner : {"best", "excess"}) {
+      if (best && limits.go_on && !limits.go_on({})) return;
       if (!is_optimal()) offer(spread_near_or_far(planner, trace, machine, limits));
     }
   };
   // What searches takes all the time that it is given. In small traces the others take next to none.
   constexpr std::size_t few_operations = 100;
-  const bool spreads_first = options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= few_operations;
+  const bool spreads_first =
+      options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= few_operations && has_time();
   if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
   Result<Plan> found = planning::search_stores(trace, machine, options, bound);
   if (!found) found = planning::search_jointly(trace, machine, options, bound);
