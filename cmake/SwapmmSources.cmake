@@ -92,7 +92,7 @@ swapmm_files(include/swapmm/plan/planners
   HEADERS before_best
   SOURCES planner_choice planners)
 swapmm_files(include/swapmm/plan/problem
-  HEADERS linked_stores overlap_ledger part_of_time planning_case share
+  HEADERS linked_stores overlap_ledger part_of_time planning_case share slower_links
   SOURCES overlap_ledger planning_case)
 swapmm_files(include/swapmm/plan/relaxation
   HEADERS coarse_program copy_classes grid_refinement lower_bound relaxation replay_bound swap_grid swap_model swap_prices window_tree

@@ -102,11 +102,17 @@ std::optional<std::pair<std::string, std::string>> chosen(const std::optional<st
 
 // ---- files that the program's process writes
 
-void check_place(const std::string& name, const fs::path& file) {
+void check_folder(const std::string& name, const fs::path& file) {
   std::error_code unknown;
   const std::string folder = file.parent_path().string();
   if (!fs::is_directory(folder, unknown)) refuse(name + ": there is no folder " + folder);
   if (fs::is_directory(file, unknown)) refuse(name + ": " + file.string() + " is a folder");
+}
+
+void check_place(const std::string& name, const fs::path& file) {
+  check_folder(name, file);
+  std::error_code unknown;
+  const std::string folder = file.parent_path().string();
   const bool there = fs::exists(file, unknown);
   if (there && !fs::is_regular_file(file, unknown)) refuse(name + ": " + file.string() + " is not an ordinary file");
   if (access(there ? file.c_str() : folder.c_str(), W_OK) != 0)
@@ -127,12 +133,7 @@ std::string checked_file(const std::string& option, const char* name, const char
 void check_report(const RunOptions& options) {
   if (options.report.empty() || options.report == "text" || options.report == "json") return;
   if (options.report == "-") refuse("--report: stdout is the program's");
-  const fs::path file = fs::absolute(options.report);
-  std::error_code unknown;
-  if (!fs::is_directory(file.parent_path(), unknown)) {
-    refuse("--report: there is no folder " + file.parent_path().string());
-  }
-  if (fs::is_directory(file, unknown)) refuse("--report: " + file.string() + " is a folder");
+  check_folder("--report", fs::absolute(options.report));
 }
 
 // ---- whether the layer was loaded

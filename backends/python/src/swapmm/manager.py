@@ -56,9 +56,7 @@ class Iteration:
         """Begins the iteration. The call may make a plan, which takes as long as the planner does."""
         owner = self._owner
         handle, name = owner._open(), owner._name(self.name)
-        has_called = False
         try:
-            has_called = True
             owner._check(owner._library.iteration_begin(handle, name))
             owner._iterating = True
             return self
@@ -66,10 +64,11 @@ class Iteration:
             if not owner._iterating:
                 raise
             raise type(failure)(f"{failure}{HOW_TO_RECOVER}") from None
-        except BaseException as failure:
+        except errors.Error:
+            raise
+        except BaseException:
             # What the library did not refuse has begun, and nobody would end it: Ctrl-C may come after any call.
-            if has_called and not isinstance(failure, errors.Error):
-                self._leave()
+            self._leave()
             raise
 
     def end(self) -> None:

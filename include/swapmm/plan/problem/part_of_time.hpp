@@ -18,4 +18,13 @@ inline PlanningOptions in_part_of_time(PlanningOptions options, double from, dou
   return options;
 }
 
+/// The same limits for a search that may ask fewer than so many times whether to go on.
+inline PlanningOptions for_short_search(PlanningOptions options, int most_questions) {
+  options.go_on = [all = std::move(options.go_on), most_questions,
+                   asked = 0](const PlanningProgress& progress) mutable {
+    return ++asked < most_questions && (!all || all(progress));
+  };
+  return options;
+}
+
 }  // namespace swapmm::planning

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/slower_links.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best_search.hpp>
@@ -16,15 +17,6 @@
 
 namespace swapmm::planning {
 namespace {
-
-/// The same machine with links that have only a part of their bandwidth.
-Machine with_slower_links(Machine machine, double part) {
-  for (Link* const link : {&machine.h2d, &machine.d2h}) {
-    const double slower = static_cast<double>(link->bytes_per_second) * part;
-    link->bytes_per_second = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(slower));
-  }
-  return machine;
-}
 
 /// Looks for plans that are as fast as the best one, and faster if links are slower.
 class SparedLinks {
@@ -97,10 +89,7 @@ ProvenPlan BestRun::finish() {
   search_.polish();
   if (!search_.is_near_bound()) search_.offer_belady();
   if (!search_.is_near_bound()) {
-    reorder_copies(planning_, best_, [this] {
-      return search_.is_near_bound() ||
-             (limits_.go_on && !limits_.go_on({best_.simulation().iteration, search_.lower_bound()}));
-    });
+    reorder_copies(planning_, best_, [this] { return search_.is_near_bound() || search_.is_out_of_time(); });
   }
   spare_links(planning_, options_, limits_, search_, best_);
   return ProvenPlan{std::move(best_).take(), search_.lower_bound()};

@@ -309,26 +309,25 @@ bool BestSearch::place_once(const Effort& effort, const AwayDecision& found) {
   return is_placed;
 }
 
-/// Lets stays that found no place begin later or, if they begin as late as they can, end sooner. Returns false if
-/// nothing can be changed, or if most stays found none.
+/// Shortens stays that found no place. Returns false if none can be, or if most stays found none.
 bool BestSearch::shorten_unplaced(const std::vector<Stay>& stays, const std::vector<std::uint32_t>& unplaced) {
   if (unplaced.size() > stays.size() / 2) return false;
-  const std::uint32_t n = planning_.operations;
   bool is_changed = false;
-  for (const std::uint32_t u : unplaced) {
-    const Stay& stay = stays[u];
-    bool is_shorter = false;
-    for (const bool late : {true, false}) {
-      for (Absence& absence : ledger_.absences) {
-        if (is_shorter || absence.tensor != stay.tensor) continue;
-        const bool is_its =
-            (late ? absence.returns : absence.leaves) % n == (late ? stay.start : stay.start + stay.length) % n;
-        is_shorter = is_its && (late ? return_late(absence) : leave_early(absence));
-      }
-    }
-    is_changed |= is_shorter;
-  }
+  for (const std::uint32_t u : unplaced) is_changed |= shorten(stays[u]);
   return is_changed;
+}
+
+/// Lets a stay begin later or, if it begins as late as it can, end sooner. Returns false if it can do neither.
+bool BestSearch::shorten(const Stay& stay) {
+  const std::uint32_t n = planning_.operations;
+  const std::uint32_t end = (stay.start + stay.length) % n;
+  for (Absence& before : ledger_.absences) {
+    if (before.tensor == stay.tensor && before.returns % n == stay.start && return_late(before)) return true;
+  }
+  for (Absence& behind : ledger_.absences) {
+    if (behind.tensor == stay.tensor && behind.leaves % n == end && leave_early(behind)) return true;
+  }
+  return false;
 }
 
 /// Searches near the places that were packed. PlaceSearch does not support arenas.

@@ -73,6 +73,7 @@ class BestSearch {
     return options_.near_bound > 0 ? lower_bound() + lower_bound() / options_.near_bound : lower_bound();
   }
   [[nodiscard]] bool is_near_bound() const { return best_.simulation().iteration <= near_bound(); }
+  [[nodiscard]] bool is_out_of_time() const { return limits_.go_on && !limits_.go_on(progress()); }
 
  private:
   /// The effort of one round.
@@ -99,7 +100,6 @@ class BestSearch {
   [[nodiscard]] Effort effort_of(int round) const;
   [[nodiscard]] Effort near_effort(int round) const;
   [[nodiscard]] bool is_done() const;
-  [[nodiscard]] bool is_out_of_time() const { return limits_.go_on && !limits_.go_on(progress()); }
   [[nodiscard]] PlanningProgress progress() const { return {best_.simulation().iteration, relaxed_.lower_bound}; }
 
   void try_others(std::span<const NamedPlanner> others);
@@ -120,6 +120,7 @@ class BestSearch {
   [[nodiscard]] bool decide_within(double part, const AwayDecision& found, const Effort& effort);
   bool place_once(const Effort& effort, const AwayDecision& found);
   [[nodiscard]] bool shorten_unplaced(const std::vector<Stay>& stays, const std::vector<std::uint32_t>& unplaced);
+  [[nodiscard]] bool shorten(const Stay& stay);
   void search_places(const BuiltPlan& built, const AwayDecision& found, const Effort& effort,
                      std::optional<PlacedDecisions> found_best);
 

@@ -112,6 +112,13 @@ bool forbids_ways(const Trace& trace, const Ways& allowed) {
          (there.pieces && !allowed.pieces);
 }
 
+/// For plans with any ways of the trace.
+std::chrono::nanoseconds bound_for_all_ways(const Trace& trace, const swapmm::Machine& old,
+                                            std::chrono::nanoseconds compute) {
+  const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, old);
+  return bound ? std::max(*bound, compute) : compute;
+}
+
 /// A plan of a planner of version 1, as a plan for the trace with its ways.
 Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace, const swapmm::Machine& old,
                                    const PlanningOptions& options) {
@@ -121,9 +128,8 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
     if (!made) return made.problem();
     Result<Plan> plan = from_ways(trace, *made);
     if (plan && forbids_ways(trace, options.ways)) {
-      const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, old);
       std::chrono::nanoseconds& known = plan->predicted.lower_bound;
-      known = std::min(known, std::max(bound ? *bound : std::chrono::nanoseconds{0}, plan->predicted.compute));
+      known = std::min(known, bound_for_all_ways(trace, old, plan->predicted.compute));
     }
     return plan;
   }
@@ -133,9 +139,8 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
   plan.trace_digest = digest(trace);
   // Plans that use ways may be faster than any that this bound is for.
   if (swapmm::planning::has_ways(trace)) {
-    const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, old);
-    plan.predicted.lower_bound = std::max(bound ? *bound : std::chrono::nanoseconds{0}, plan.predicted.compute);
-    plan.predicted.lower_bound = std::min(plan.predicted.lower_bound, plan.predicted.iteration);
+    plan.predicted.lower_bound =
+        std::min(bound_for_all_ways(trace, old, plan.predicted.compute), plan.predicted.iteration);
   }
   return plan;
 }
@@ -202,9 +207,8 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
     }
   };
   // What searches takes all the time that it is given. In small traces the others take next to none.
-  constexpr std::size_t few_operations = 100;
   const bool spreads_first =
-      options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= few_operations && has_time();
+      options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= planning::few_operations && has_time();
   if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
   Result<Plan> found = planning::search_stores(trace, machine, options, bound);
   if (!found) found = planning::search_jointly(trace, machine, options, bound);

@@ -101,17 +101,6 @@ Trace for_several(const Trace& trace, bool with_host) {
   return several;
 }
 
-/// The memory in which all operations and codings run, if there is one, and that is not the host.
-std::optional<MemoryId> only_device(const Machine& machine) {
-  std::optional<MemoryId> device;
-  for (const Engine& engine : machine.engines) {
-    if (!engine.memory) continue;
-    if (device) return std::nullopt;
-    device = engine.memory;
-  }
-  return device && *device != machine.host ? device : std::nullopt;
-}
-
 /// Where values can come back in other ways than by copies of their own size; 0 for machines of which it is not known.
 /// All memories but the device count as one host.
 Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machine& machine, const BoundEffort& effort) {
@@ -121,7 +110,11 @@ Result<std::chrono::nanoseconds> bound_for_ways(const Trace& trace, const Machin
   if (const Result<swapmm::Machine> old = to_version_1(machine)) {
     return swapmm::planning::ways_bound(trace, *old, options);
   }
-  const std::optional<MemoryId> device = only_device(machine);
+  // A second engine could encode and decode beside the operations.
+  if (std::ranges::count_if(machine.engines, [](const Engine& engine) { return engine.memory.has_value(); }) != 1) {
+    return unknown;
+  }
+  const std::optional<MemoryId> device = planning::only_device(machine);
   const auto merged = device ? planning::merged_host(machine, *device) : std::nullopt;
   if (!merged || !swapmm::check_machine(*merged)) return unknown;
   const Result<std::chrono::nanoseconds> bound = swapmm::planning::ways_bound(trace, *merged, options);

@@ -61,6 +61,22 @@ CutLinks links_across(const Machine& machine, const std::vector<MemoryId>& devic
   return links;
 }
 
+std::optional<swapmm::Machine> with_one_host(const Machine& machine, MemoryId memory) {
+  std::optional<swapmm::Machine> merged = merged_host(machine, memory);
+  if (merged) merged->max_allocation = machine.memories[index(memory)].max_allocation;
+  return merged;
+}
+
+std::optional<MemoryId> only_device(const Machine& machine) {
+  std::optional<MemoryId> device;
+  for (const Engine& engine : machine.engines) {
+    if (!engine.memory) continue;
+    if (device && *device != *engine.memory) return std::nullopt;
+    device = engine.memory;
+  }
+  return device && *device != machine.host ? device : std::nullopt;
+}
+
 std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memory) {
   return merged_host(machine, std::vector{memory});
 }

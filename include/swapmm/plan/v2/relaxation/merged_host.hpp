@@ -19,6 +19,12 @@ namespace swapmm::v2::planning {
 /// The same with a device of one memory.
 [[nodiscard]] std::optional<swapmm::Machine> merged_host(const Machine& machine, MemoryId memory);
 
+/// The same to plan for, and not for a bound: with the largest allocation of the memory.
+[[nodiscard]] std::optional<swapmm::Machine> with_one_host(const Machine& machine, MemoryId memory);
+
+/// The memory in which all operations and codings run; nothing if there are several, or if it is the host.
+[[nodiscard]] std::optional<MemoryId> only_device(const Machine& machine);
+
 /// The links of merged_host() before they are merged.
 struct CutLinks {
   std::vector<LinkId> in;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <swapmm/plan/planners.hpp>
+#include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
 #include <swapmm/plan/v2/validate.hpp>
@@ -37,14 +38,6 @@ double slowest_part(const Machine& machine, const std::vector<std::vector<Store>
     if (all > 0) largest = std::max(largest, slowest / all);
   }
   return largest;
-}
-
-PlanningOptions for_short_search(const PlanningOptions& options) {
-  PlanningOptions shorter;
-  shorter.go_on = [&options, asked = 0](const PlanningProgress& progress) mutable {
-    return ++asked < short_search && (!options.go_on || options.go_on(progress));
-  };
-  return shorter;
 }
 
 }  // namespace
@@ -80,7 +73,9 @@ Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine&
   const double slowest = slowest_part(machine, all->stores);
   for (int i = 0; i < speeds && (i == 0 || slowest < 1); ++i) {
     const double speed = i == 0 ? 1 : std::pow(slowest, static_cast<double>(i) / (speeds - 1));
-    Result<Plan> plan = spread_at(planner, *all, speed, for_short_search(options));
+    PlanningOptions shorter = swapmm::planning::for_short_search(options, short_search);
+    shorter.note = {};  // the long search says the same
+    Result<Plan> plan = spread_at(planner, *all, speed, shorter);
     if (!plan) {
       problem = plan.problem();
     } else if (!best || plan->predicted.iteration < best->predicted.iteration) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/slower_links.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/schedule/waits.hpp>
 #include <swapmm/plan/v2/spread/serial_order.hpp>
@@ -217,14 +218,7 @@ SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vec
 }
 
 swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed) {
-  const MemoryId memory = all.parts[part].memory;
-  swapmm::Machine merged = *merged_host(all.machine, memory);
-  merged.max_allocation = all.machine.memories[index(memory)].max_allocation;
-  for (swapmm::Link* link : {&merged.h2d, &merged.d2h}) {
-    const double rate = static_cast<double>(link->bytes_per_second) * speed;
-    link->bytes_per_second = std::max<std::uint64_t>(static_cast<std::uint64_t>(rate), 1);
-  }
-  return merged;
+  return swapmm::planning::with_slower_links(*with_one_host(all.machine, all.parts[part].memory), speed);
 }
 
 Result<SpreadPlan> spread_plans(const SpreadCase& all, const std::vector<const swapmm::Plan*>& plans) {

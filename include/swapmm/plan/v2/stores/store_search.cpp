@@ -26,8 +26,6 @@ namespace v1 = swapmm::planning;
 
 /// What fits by bytes may find no place, so the search fills only a part of each store.
 constexpr double part_of_stores = 0.97;
-/// Up to so many operations, rounds take milliseconds.
-constexpr std::size_t few_operations = 100;
 /// Steps of each packing of a store.
 constexpr std::uint32_t packing_steps = 400;
 
@@ -201,9 +199,8 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   const Result<OnlyDevice> only = find_only_device(trace, machine);
   if (!only) return only.problem();
   const DeviceCase device = only->device(machine);
-  std::optional<swapmm::Machine> merged = merged_host(machine, device.device);
+  const std::optional<swapmm::Machine> merged = with_one_host(machine, device.device);
   if (!merged) return Problem{"the device has no limit"};
-  merged->max_allocation = machine.memories[index(device.device)].max_allocation;
   const Result<v1::PlanningCase> planning = v1::make_planning_case(device.trace, *merged);
   if (!planning) return planning.problem();
   v1::StoreCase store_case{linked_stores(device), {}, part_of_stores};

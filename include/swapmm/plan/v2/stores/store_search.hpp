@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
 #include <swapmm/plan/planner.hpp>
@@ -8,6 +10,9 @@
 #include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 
 namespace swapmm::v2::planning {
+
+/// Traces of up to so many operations are searched in milliseconds.
+inline constexpr std::size_t few_operations = 100;
 
 /// Searches for the fastest plan for one engine that computes, whose device can reach several memories: which tensors
 /// are away over which absences, and where each value is meanwhile. It is the search of `best` of version 1

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <swapmm/plan/problem/part_of_time.hpp>
-#include <swapmm/plan/v2/engines.hpp>
+#include <swapmm/plan/problem/slower_links.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/validate.hpp>
@@ -42,20 +42,6 @@ WaysOptions quick_choice() {
   return options;
 }
 
-/// The machine's device, with all other memories as one host; nothing if operations run in several memories.
-std::optional<swapmm::Machine> with_one_host(const Machine& machine) {
-  std::optional<MemoryId> device;
-  for (const Engine& engine : machine.engines) {
-    if (!engine.memory) continue;
-    if (device && *device != *engine.memory) return std::nullopt;
-    device = engine.memory;
-  }
-  if (!device || *device == machine.host) return std::nullopt;
-  std::optional<swapmm::Machine> merged = merged_host(machine, *device);
-  if (merged) merged->max_allocation = machine.memories[index(*device)].max_allocation;
-  return merged;
-}
-
 /// The slowest link from or to the device, as a part of what all links in or out carry together.
 double slowest_part(const Machine& machine, const swapmm::Machine& merged, MemoryId device) {
   std::uint64_t slowest = merged.h2d.bytes_per_second;
@@ -65,14 +51,6 @@ double slowest_part(const Machine& machine, const swapmm::Machine& merged, Memor
   return static_cast<double>(slowest) / static_cast<double>(merged.h2d.bytes_per_second);
 }
 
-swapmm::Machine at_speed(swapmm::Machine machine, double speed) {
-  for (swapmm::Link* link : {&machine.h2d, &machine.d2h}) {
-    const double slower = static_cast<double>(link->bytes_per_second) * speed;
-    link->bytes_per_second = std::max<std::uint64_t>(static_cast<std::uint64_t>(slower), 1);
-  }
-  return machine;
-}
-
 class ManyWaysSearch {
  public:
   ManyWaysSearch(const Trace& trace, const Machine& machine, const PlanningOptions& options, const CopyPlanner& copies,
@@ -80,19 +58,21 @@ class ManyWaysSearch {
       : trace_(trace), machine_(machine), options_(options), copies_(copies), bound_(bound) {}
 
   Result<Plan> run() {
-    const std::optional<swapmm::Machine> merged = with_one_host(machine_);
+    const std::optional<MemoryId> device = only_device(machine_);
+    const auto merged = device ? with_one_host(machine_, *device) : std::nullopt;
     const Trace allowed = swapmm::planning::only_ways(trace_, options_.ways);
     const bool has_choices = merged && trace_.engines.empty() && swapmm::planning::has_ways(allowed);
     if (!has_choices) return copies_(trace_, options_, bound_);
     offer(copies_(trace_, in_part_of_time(0, end_of_copies), bound_));
     if (is_optimal()) return *std::move(best_);
-    choose(allowed, *merged);
+    choose(allowed, *merged, *device);
     const std::size_t count = choices_.size();
     std::optional<std::size_t> fastest;
     std::optional<std::chrono::nanoseconds> time;
     for (std::size_t c = 0; c < count && (c == 0 || has_time(1)); ++c) {
-      const Result<Plan> plan =
-          plan_for(choices_[c], for_short_search(part(end_of_choices, end_of_short_plans, c, count)));
+      const Result<Plan> plan = plan_for(
+          choices_[c],
+          swapmm::planning::for_short_search(part(end_of_choices, end_of_short_plans, c, count), short_search));
       if (plan && (!time || plan->predicted.iteration < *time)) {
         fastest = c;
         time = plan->predicted.iteration;
@@ -122,15 +102,7 @@ class ManyWaysSearch {
     return in_part_of_time(begin, begin + length);
   }
 
-  static PlanningOptions for_short_search(PlanningOptions options) {
-    options.go_on = [all = std::move(options.go_on), asked = 0](const PlanningProgress& progress) mutable {
-      return ++asked < short_search && (!all || all(progress));
-    };
-    return options;
-  }
-
-  void choose(const Trace& allowed, const swapmm::Machine& merged) {
-    const MemoryId device = *machine_.engines[index(default_engine(machine_))].memory;
+  void choose(const Trace& allowed, const swapmm::Machine& merged, MemoryId device) {
     const double slowest = slowest_part(machine_, merged, device);
     for (int i = speeds - 1; i >= 0; --i) {
       if (i > 0 && slowest >= 1) continue;
@@ -138,7 +110,8 @@ class ManyWaysSearch {
       const double speed = std::pow(slowest, static_cast<double>(i) / (speeds - 1));
       const auto turn = static_cast<std::size_t>(speeds - 1 - i);
       const PlanningOptions limits = part(end_of_copies, end_of_choices, turn, speeds);
-      const Result<PlanWithWays> made = plan_with_ways(allowed, at_speed(merged, speed), limits, quick_choice());
+      const Result<PlanWithWays> made =
+          plan_with_ways(allowed, swapmm::planning::with_slower_links(merged, speed), limits, quick_choice());
       if (!made) {
         if (!problem_) problem_ = made.problem();
         continue;
