@@ -30,7 +30,7 @@ using namespace swapmm::test;
 namespace {
 
 // ./dev faults leaves out none.
-std::uint64_t usual_stride() { return is_slow ? 61 : is_thorough() ? 5 : 53; }
+std::uint64_t usual_stride() { return is_slow ? 61 : is_thorough() ? 5 : 71; }
 const std::uint64_t orders = effort(12, 4);
 
 struct Part {

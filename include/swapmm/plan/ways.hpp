@@ -130,6 +130,14 @@ struct PlannedWaysOptions {
   std::size_t most_tries = 60;  ///< most plans, for small traces
   /// Prices of a copied byte to begin with, as multiples of the one whose choice has the best rating.
   std::vector<double> price_factors{1.0, 0.5, 2.0};
+  /// Plans x operations for changes at random, beside the others. Small traces alone have them. 0: none
+  std::size_t change_work = 40'000;
+  std::size_t most_changes = 600;   ///< most such plans, for very small traces
+  std::size_t least_changes = 200;  ///< a trace that has fewer by `change_work` has none
+  std::size_t most_kept = 16;       ///< most checkpoints at a time of the choices that they are tried for
+  double changes_within = 0.5;      ///< with PlanningOptions::go_on: they end when this part of the time has passed
+  /// Effort for the relaxed problem of these plans.
+  BoundEffort change_bound{.groups = 8, .options = 5'000, .rounds = 1, .exact_operations = 0};
 };
 
 /// Parameters of plan_with_ways(). Efforts are counted in steps, not in time.
@@ -159,7 +167,8 @@ struct WaysOptions {
 /// included. Tensors that only operations in pieces access are divided. Ways are chosen for many prices of a copied
 /// byte, none among them. Each choice is rated by its relaxed problem, the best ones by plans of `best` for the program
 /// with the ways written out. A choice is also improved by such plans: copies that a plan waits for become dearer, and
-/// ways that do not make the plan faster are left out. PlanningOptions::ways says which ones may be chosen.
+/// ways that do not make the plan faster are left out. In small traces, it is also changed at random, and changes that
+/// make the plan no slower are kept. PlanningOptions::ways says which ones may be chosen.
 /// `trace` may have all of version 2 but engines. The plan's lower bound holds for all plans with copies and the ways
 /// that may be chosen.
 [[nodiscard]] SWAPMM_EXPORT Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine,

@@ -37,6 +37,8 @@ class BestRun {
         best_(planning, std::move(first)),
         search_(planning, options, limits, best_) {}
 
+  /// See BestSearch.
+  void give_up_above(std::chrono::nanoseconds most) { search_.give_up_above(most); }
   /// Runs that many rounds more; without a number, until the bound is reached or there is no time left.
   void run(std::optional<int> rounds) { search_.run_rounds(others_, rounds); }
   /// What comes at the end, with the plan. To be called once.

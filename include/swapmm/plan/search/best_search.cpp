@@ -73,7 +73,7 @@ void BestSearch::run_rounds(std::span<const NamedPlanner> others, std::optional<
     if (is_small()) try_others(others);
     if (!is_small() && is_done()) return offer_leaner();
     if (!search_.round_relaxed()) return offer_belady();
-    if (!is_small()) place_first();
+    if (!is_small() && !most_time_) place_first();
   }
   const int first = rounds_done_;
   for (int& round = rounds_done_; !is_done(); ++round) {
@@ -157,6 +157,8 @@ void BestSearch::place_first() {
 void BestSearch::search_round(const Effort& effort) {
   search_.improve(effort.tries, [this] { return is_done(); });
   const AwayDecision found = search_.best();
+  // Values that lack room make a plan slower.
+  if (most_time_ && found.iteration > static_cast<double>(most_time_->count())) return;
   place(found, effort);
   go_on_from(found);
 }

@@ -66,6 +66,9 @@ class BestSearch {
   }
 
   [[nodiscard]] std::chrono::nanoseconds lower_bound() const { return relaxed_.lower_bound; }
+  /// No plan is looked for that takes longer than this: a round ends where its decisions, with room for every value,
+  /// take longer.
+  void give_up_above(std::chrono::nanoseconds most) { most_time_ = most; }
   /// A bound that was found elsewhere.
   void know_bound(std::chrono::nanoseconds bound) { relaxed_.lower_bound = std::max(relaxed_.lower_bound, bound); }
   /// Plans up to this time count as equal to the bound: the difference is not worth a search.
@@ -135,6 +138,7 @@ class BestSearch {
   KnownPlaces places_;
   PlaceSearch place_search_;
   std::optional<BestPlaced> best_placed_;
+  std::optional<std::chrono::nanoseconds> most_time_;
   bool spares_bytes_ = false;   ///< fewer bytes count, not time: the bound is no reason to end
   std::optional<double> part_;  ///< of the budget, near the largest that packs; none: none has packed yet
   int steps_alike_ = 0;         ///< the last steps of `part_` in one direction: above 0 up, below 0 down

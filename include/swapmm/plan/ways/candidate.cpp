@@ -37,12 +37,17 @@ std::chrono::nanoseconds relaxed_time(const Trace& trace, const ValueHistory& hi
   return bound ? *bound : std::chrono::nanoseconds::max();
 }
 
+std::size_t changes_of(const Trace& trace, const PlannedWaysOptions& options) {
+  const std::size_t by_work = options.change_work / std::max<std::size_t>(trace.operations.size(), 1);
+  return options.work == 0 || by_work < options.least_changes ? 0 : std::min(by_work, options.most_changes);
+}
+
 WayRating::WayRating(const Trace& trace, const ValueHistory& history, const Machine& machine,
                      const WaysOptions& options)
     : trace_(trace), history_(history), machine_(machine), options_(options) {
   constexpr std::size_t least = 8;  // a few would prefer the choices that have them
   close_left_ = std::min(options.close_work / std::max<std::size_t>(trace.operations.size(), 1), options.most_close);
-  if (close_left_ < least) close_left_ = 0;
+  if (close_left_ < least || changes_of(trace, options.planned) > 0) close_left_ = 0;
 }
 
 std::chrono::nanoseconds WayRating::quick(const WaysBack& ways) const {

@@ -25,6 +25,9 @@ struct Candidate {
                                                     const WaysBack& ways, const Machine& machine,
                                                     const BoundEffort& effort);
 
+/// For how many choices that are changed at random plans are made. 0: the trace is not small.
+[[nodiscard]] std::size_t changes_of(const Trace& trace, const PlannedWaysOptions& options);
+
 /// Rates choices of ways by their relaxed problems.
 class WayRating {
  public:
@@ -36,7 +39,7 @@ class WayRating {
   /// Closer to plans, about ten times as slow, and counted. At least `quick`, the quick rating.
   [[nodiscard]] std::chrono::nanoseconds close(const WaysBack& ways, std::chrono::nanoseconds quick);
   /// How many close ratings are left of WaysOptions::close_work. None from the beginning if they are too few to
-  /// compare.
+  /// compare, or if plans are made for changed choices: these tell more.
   [[nodiscard]] std::size_t close_left() const { return close_left_; }
 
  private:

@@ -239,7 +239,7 @@ class WaysSearch {
   bool refine() {
     if (!best_criteria_) return false;
     WayRefinement refinement(trace_, history_, choice_, planning_, rating_, options_, limits_);
-    std::optional<RefinedWays> refined = refinement.run(best_rated(), *best_criteria_);
+    std::optional<RefinedWays> refined = refinement.run(best_rated(), *best_criteria_, candidates_);
     if (!refined) return false;
     std::erase_if(candidates_, [&](const Candidate& known) { return known.ways == refined->choice.ways; });
     add_run(std::move(refined->choice));

@@ -47,6 +47,22 @@ std::vector<FeatureMap> find_feature_maps(const Trace& trace, const ValueHistory
   return maps;
 }
 
+void add_chain(const Trace& trace, const ValueHistory& history, std::uint32_t operation, std::uint32_t from,
+               std::uint32_t before, std::vector<Replay>& replays) {
+  const std::vector<std::uint32_t> group = history.group(operation, before);
+  for (const std::uint32_t member : group) {
+    const Replay replay{static_cast<OperationId>(member), static_cast<OperationId>(before)};
+    if (std::ranges::find(replays, replay) != replays.end()) continue;
+    replays.push_back(replay);  // before those that it needs: one of them may need its group
+    for (const TensorId input : trace.operations[member].reads) {
+      const std::uint32_t giver = history.giver(input, before);
+      const bool is_other = std::ranges::find(group, giver) == group.end();
+      if (giver == ValueHistory::nobody || giver < from || !is_other) continue;
+      if (history.may_run_again(giver, before)) add_chain(trace, history, giver, from, before, replays);
+    }
+  }
+}
+
 UnitChoice::UnitChoice(const Trace& trace, const ValueHistory& history, const PlanningCase& planning)
     : trace_(trace), history_(history), planning_(planning), maps_(find_feature_maps(trace, history, planning)) {}
 
@@ -101,27 +117,13 @@ UnitChoice::Unit UnitChoice::unit_of(std::size_t first, std::size_t end) const {
     const FeatureMap& map = maps_[i];
     // It was still there, or may not be made again as early as that: it is copied.
     if (map.last >= before || !history_.may_run_again(map.giver, before)) continue;
-    add_chain(map.giver, maps_[first].giver, before, unit);
+    add_chain(trace_, history_, map.giver, maps_[first].giver + 1, before, unit.replays);
     unit.bytes += static_cast<double>(moved_bytes(planning_, map.tensor));
   }
-  return unit;
-}
-
-// The operation with its group, and those of the unit whose values they read and nothing needs any more.
-void UnitChoice::add_chain(std::uint32_t operation, std::uint32_t after, std::uint32_t before, Unit& unit) const {
-  const std::vector<std::uint32_t> group = history_.group(operation, before);
-  for (const std::uint32_t member : group) {
-    const Replay replay{static_cast<OperationId>(member), static_cast<OperationId>(before)};
-    if (std::ranges::find(unit.replays, replay) != unit.replays.end()) continue;
-    unit.replays.push_back(replay);  // before those that it needs: one of them may need its group
-    unit.time += static_cast<double>(trace_.operations[member].duration.count());
-    for (const TensorId input : trace_.operations[member].reads) {
-      const std::uint32_t giver = history_.giver(input, before);
-      const bool is_other = std::ranges::find(group, giver) == group.end();
-      if (giver == ValueHistory::nobody || giver <= after || !is_other) continue;
-      if (history_.may_run_again(giver, before)) add_chain(giver, after, before, unit);
-    }
+  for (const Replay& replay : unit.replays) {
+    unit.time += static_cast<double>(trace_.operations[index(replay.operation)].duration.count());
   }
+  return unit;
 }
 
 }  // namespace swapmm::planning

@@ -25,6 +25,12 @@ struct FeatureMap {
 [[nodiscard]] std::vector<FeatureMap> find_feature_maps(const Trace& trace, const ValueHistory& history,
                                                         const PlanningCase& planning);
 
+/// Adds what gives the operation's values again right before `before`: the operation with its group
+/// (ValueHistory::group()), and those from operation `from` on whose values they read. Replays that are there already
+/// are not added again.
+void add_chain(const Trace& trace, const ValueHistory& history, std::uint32_t operation, std::uint32_t from,
+               std::uint32_t before, std::vector<Replay>& replays);
+
 /// Divides feature maps into units, and makes those of some units again.
 ///
 /// A unit is a run of feature maps, by their givers; units have about equal bytes. It begins with a checkpoint, whose
@@ -54,7 +60,6 @@ class UnitChoice {
   [[nodiscard]] std::vector<Unit> units_of(std::size_t count) const;
   [[nodiscard]] static std::vector<Replay> replays_of(const std::vector<Unit>& units, std::size_t recomputed);
   [[nodiscard]] Unit unit_of(std::size_t first, std::size_t end) const;
-  void add_chain(std::uint32_t operation, std::uint32_t after, std::uint32_t before, Unit& unit) const;
 
   const Trace& trace_;
   const ValueHistory& history_;
