@@ -43,7 +43,7 @@ struct Coding {
 };
 
 /// A tensor that is divided: each piece is copied, and has its place, for itself. Every operation that accesses it
-/// works in pieces, and accesses whole pieces. It has no forms.
+/// works in pieces, and accesses whole pieces. Its forms are not used.
 struct TensorPieces {
   TensorId tensor{};      ///< which one
   std::vector<Bytes> at;  ///< where pieces end and the next ones begin: ascending, above 0, below the tensor's size

@@ -48,8 +48,10 @@ Bytes largest_bundle(const Trace& trace, const Ways& ways, Bytes alignment) {
   Machine machine;
   machine.device_budget = Bytes{0};  // pieces as small as they may be
   machine.alignment = alignment;
+  // A tensor that is divided uses none of its forms.
+  const Trace plain = planning::only_ways(trace, {.compress = false});
   const Result<planning::DividedTrace> divided =
-      planning::with_pieces(trace, planning::possible_pieces(trace, machine));
+      planning::with_pieces(plain, planning::possible_pieces(plain, machine));
   return divided ? std::min(whole, analyze_liveness(divided->trace, alignment).largest_bundle) : whole;
 }
 

@@ -49,6 +49,8 @@ class Divider {
         out_.trace.host_reads.push_back({part(read.tensor, p), read.after_operation});
       }
     }
+    // No form of a tensor that is divided can be used.
+    std::erase_if(out_.trace.forms, [&](const TensorForm& form) { return part_count(form.tensor) > 1; });
     for (TensorForm& form : out_.trace.forms) form.tensor = part(form.tensor, 0);
     if (const Check check = check_trace(out_.trace); !check) return check.problem();
     return std::move(out_);
@@ -151,11 +153,6 @@ bool ascend_within(const TensorPieces& pieces, std::uint64_t bytes) {
   return !pieces.at.empty();
 }
 
-/// Whether its encoded values are those of all of it.
-bool is_encoded_whole(const Trace& trace, TensorId tensor) {
-  return trace.tensors[index(tensor)].copied || !forms_of(trace, tensor).empty();
-}
-
 /// Puts further edges where a piece would be larger than `most`, at multiples of the alignment.
 std::vector<Bytes> with_more_edges(const std::vector<std::uint64_t>& edges, std::uint64_t bytes, std::uint64_t most,
                                    std::uint64_t alignment) {
@@ -185,8 +182,8 @@ Result<DividedTrace> with_pieces(const Trace& trace, std::span<const TensorPiece
         (i > 0 && tensor <= index(divisions[i - 1].tensor))) {
       return Problem{"pieces " + std::to_string(i) + " do not divide a tensor of the trace, or not in ascending order"};
     }
-    if (is_encoded_whole(trace, pieces.tensor)) {
-      return Problem{"tensor " + std::to_string(tensor) + " is encoded as a whole, and cannot be divided"};
+    if (trace.tensors[tensor].copied) {
+      return Problem{"tensor " + std::to_string(tensor) + " is encoded on its way, and cannot be divided"};
     }
   }
   return Divider(trace, divisions).run();
@@ -212,7 +209,8 @@ std::vector<TensorPieces> possible_pieces(const Trace& trace, const Machine& mac
   const std::uint64_t alignment = machine.alignment.value;
   for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
     const auto id = static_cast<TensorId>(t);
-    if (!accessed[t] || is_encoded_whole(trace, id)) continue;
+    // Encoded values are those of all of it.
+    if (!accessed[t] || trace.tensors[t].copied || !forms_of(trace, id).empty()) continue;
     const auto breaks = [&](Bytes at) {
       return std::ranges::any_of(
           unbroken[t], [&](const ByteRange& range) { return at.value > range.first && at.value < range.end; });

@@ -19,8 +19,8 @@ struct DividedTrace {
 
 /// Makes each piece a tensor. An access to a part of a tensor that is not divided counts as one to all of it: a write
 /// becomes an update, if the tensor has a value. A Problem if a division is not possible: every operation that accesses
-/// such a tensor works in pieces, and accesses whole pieces; the tensor has no forms; and a transient's pieces are
-/// written before they are read. Linear in the accesses to pieces.
+/// such a tensor works in pieces, and accesses whole pieces; the tensor is not encoded on its way; and a transient's
+/// pieces are written before they are read. Divided tensors lose their forms. Linear in the accesses to pieces.
 [[nodiscard]] Result<DividedTrace> with_pieces(const Trace& trace, std::span<const TensorPieces> divisions);
 
 /// How tensors can be divided: where ranges of accesses begin and end, and so that no piece has much more than a

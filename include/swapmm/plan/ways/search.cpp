@@ -395,11 +395,13 @@ std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
 Result<PlanWithWays> plan_with_all_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                         const WaysOptions& options) {
   const Trace allowed = only_ways(trace, limits.ways);
-  const std::vector<TensorPieces> possible =
-      limits.ways.pieces ? possible_pieces(allowed, machine) : std::vector<TensorPieces>{};
-  std::vector<TensorPieces> pieces = pieces_that_fit(allowed, machine, possible);
-  // The plan is for the trace as it is, where a tensor is encoded as a whole, also if no plan may do so.
-  std::erase_if(pieces, [&](const TensorPieces& divided) { return !forms_of(trace, divided.tensor).empty(); });
+  const std::vector<TensorPieces> possible = limits.ways.pieces
+                                                 ? possible_pieces(only_ways(allowed, {.compress = false}), machine)
+                                                 : std::vector<TensorPieces>{};
+  std::vector<TensorPieces> pieces = possible;
+  // Where forms may be used, tensors that have some are encoded as a whole.
+  std::erase_if(pieces, [&](const TensorPieces& divided) { return !forms_of(allowed, divided.tensor).empty(); });
+  pieces = pieces_that_fit(allowed, machine, std::move(pieces));
   const Result<DividedTrace> whole = with_pieces(allowed, {});
   if (!whole) return whole.problem();
   const Trace plain_whole = without_ways(whole->trace);
@@ -464,19 +466,28 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
     return planning::in_part_of_time(limits, before / searches, (before + 1) / searches);
   };
   Result<PlanWithWays> best = planning::plan_with_all_ways(trace, machine, within_share(0), options);
-  if (!best || fewer.empty()) return best;
-  const std::chrono::nanoseconds bound = best->plan.predicted.lower_bound;  // the others' are for fewer ways
+  if (!best && fewer.empty() && planning::ways_in(trace).compress && limits.ways.compress) {
+    // Tensors that have forms may have to be divided instead.
+    PlanningOptions without_forms = limits;
+    without_forms.ways.compress = false;
+    Result<PlanWithWays> made = planning::plan_with_all_ways(trace, machine, without_forms, options);
+    return made ? std::move(made) : std::move(best);
+  }
+  if (fewer.empty()) return best;
+  // The bounds of the others are for fewer ways.
+  const auto bound = best ? best->plan.predicted.lower_bound : planning::compute_time(trace);
   const auto rank = [](const PlanWithWays& made) {
     const Prediction& predicted = made.plan.predicted;
     return std::pair(predicted.iteration, predicted.h2d + predicted.d2h);
   };
-  for (std::size_t i = 0; i < fewer.size() && best->plan.predicted.iteration > bound; ++i) {
+  for (std::size_t i = 0; i < fewer.size() && !(best && best->plan.predicted.iteration <= bound); ++i) {
     if (limits.go_on && !limits.go_on({})) break;
     PlanningOptions part = within_share(i + 1);
     part.ways = fewer[i];
     Result<PlanWithWays> made = planning::plan_with_all_ways(trace, machine, part, options);
-    if (made && rank(*made) < rank(*best)) best = std::move(made);
+    if (made && (!best || rank(*made) < rank(*best))) best = std::move(made);
   }
+  if (!best) return best;
   best->plan.predicted.lower_bound = std::min(bound, best->plan.predicted.iteration);
   return best;
 }

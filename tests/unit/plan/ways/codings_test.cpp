@@ -216,7 +216,7 @@ TEST_CASE("what is encoded on its way has no forms besides, and is not divided")
   for (TraceOperation& each : trace.operations) each.in_pieces = true;
   const Result<WrittenTrace> divided = with_ways(trace, {{}, {}, {{id(0), {Bytes{50}}}}});
   REQUIRE_FALSE(divided);
-  CHECK(divided.problem().message == "tensor 0 is encoded as a whole, and cannot be divided");
+  CHECK(divided.problem().message == "tensor 0 is encoded on its way, and cannot be divided");
   CHECK(with_ways(trace, {{}, {}, {{id(1), {Bytes{50}}}}}));
 }
 

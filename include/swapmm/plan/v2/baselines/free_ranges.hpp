@@ -18,17 +18,26 @@ class FreeRanges {
  public:
   explicit FreeRanges(std::uint64_t bytes) { insert(0, bytes); }
 
-  /// The lowest offset, a multiple of the alignment, from which on `size` bytes are free. Takes nothing. `size` is
-  /// above 0.
-  [[nodiscard]] std::optional<std::uint64_t> lowest(std::uint64_t size, std::uint64_t alignment) const {
+  /// The lowest offset at or behind `from`, a multiple of the alignment, from which on `size` bytes are free. Takes
+  /// nothing. `size` is above 0.
+  [[nodiscard]] std::optional<std::uint64_t> lowest(std::uint64_t size, std::uint64_t alignment,
+                                                    std::uint64_t from = 0) const {
+    const auto fitting = [&](std::uint64_t begin, std::uint64_t end) -> std::optional<std::uint64_t> {
+      const std::uint64_t padding = (alignment - begin % alignment) % alignment;
+      if (end - begin < size || end - begin - size < padding) return std::nullopt;
+      return begin + padding;
+    };
+    const auto behind = ends_.lower_bound(from);
+    if (behind != ends_.begin() && std::prev(behind)->second > from) {
+      if (const auto offset = fitting(from, std::prev(behind)->second)) return offset;
+    }
     std::optional<std::uint64_t> best;
     for (std::size_t c = class_of(size); c < by_length_.size(); ++c) {
-      for (const std::uint64_t begin : by_length_[c]) {
-        if (best && begin >= *best) break;
-        const std::uint64_t end = ends_.at(begin);
-        const std::uint64_t padding = (alignment - begin % alignment) % alignment;
-        if (end - begin < size || end - begin - size < padding) continue;
-        best = begin + padding;
+      for (auto begin = by_length_[c].lower_bound(from); begin != by_length_[c].end(); ++begin) {
+        if (best && *begin >= *best) break;
+        const auto offset = fitting(*begin, ends_.at(*begin));
+        if (!offset) continue;
+        best = offset;
         break;
       }
     }

@@ -25,7 +25,7 @@ constexpr int most_tries = 9;  // plans, each without one more store that had no
 class OnDemand {
  public:
   /// `avoided`: of each memory, whether nothing passes it, and nothing is there that need not be.
-  OnDemand(const Trace& trace, const Machine& machine, Victim victim, const std::vector<bool>& avoided)
+  OnDemand(const Trace& trace, const Machine& machine, Victim victim, Holes holes, const std::vector<bool>& avoided)
       : trace_(trace),
         machine_(machine),
         victim_(victim),
@@ -33,7 +33,7 @@ class OnDemand {
         uses_(trace),
         avoided_(avoided),
         paths_(machine, typical_size(trace), avoided),
-        now_(trace, machine),
+        now_(trace, machine, holes),
         chain_(machine.memories.size(), trace.operations.size()),
         homes_(trace.tensors.size()),
         victims_(trace.tensors.size(), machine.memories.size()) {
@@ -46,7 +46,7 @@ class OnDemand {
     plan.machine = machine_;
     if (!choose_homes(room_to_pass())) {
       // Without room to pass, as long as nothing has to.
-      now_ = Residency(trace_, machine_);
+      now_ = Residency(trace_, machine_, now_.holes());
       homes_.assign(trace_.tensors.size(), std::nullopt);
       problem_.reset();
       (void)choose_homes(std::vector<Bytes>(machine_.memories.size()));
@@ -71,7 +71,7 @@ class OnDemand {
       }
     }
     if (problem_) return *problem_;
-    write_initial(begin, plan);
+    plan.initial = begin.initial();
     return plan;
   }
 
@@ -181,6 +181,7 @@ class OnDemand {
 
   void run_iteration() {
     passed_ = begun_++ * trace_.operations.size();
+    now_.begin_iteration();
     for (std::size_t i = 0; i < trace_.operations.size() && !problem_; ++i) {
       const auto operation = id_at<OperationId>(i);
       serve_before_gift(operation);
@@ -439,25 +440,6 @@ class OnDemand {
     }
   }
 
-  void write_initial(const Residency& begin, Plan& plan) const {
-    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
-      const auto tensor = id_at<TensorId>(t);
-      for (std::size_t m = 0; m < machine_.memories.size(); ++m) {
-        const auto memory = id_at<MemoryId>(m);
-        const bool valid = begin.is_current(tensor, memory);
-        Place place{tensor, std::nullopt, FormId::plain, memory, Bytes{0}, valid};
-        if (begin.unlimited(memory)) {
-          // The host holds the newest value if nothing else is said, the others nothing.
-          const bool differs = memory == machine_.host ? !valid && !begin.current(tensor).empty() : valid;
-          if (differs) plan.initial.push_back(place);
-        } else if (begin.has_place(tensor, memory)) {
-          place.offset = begin.offset(tensor, memory);
-          plan.initial.push_back(place);
-        }
-      }
-    }
-  }
-
   const Trace& trace_;
   const Machine& machine_;
   const Victim victim_;
@@ -482,11 +464,11 @@ class OnDemand {
 
 }  // namespace
 
-Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim) {
+Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim, Holes holes) {
   std::vector<bool> avoided(machine.memories.size(), false);
   std::optional<Problem> problem;
   for (int tries = 0; tries < most_tries; ++tries) {
-    OnDemand search(trace, machine, victim, avoided);
+    OnDemand search(trace, machine, victim, holes, avoided);
     Result<Plan> plan = search.plan();
     if (plan) return plan;
     if (!problem) problem = plan.problem();

@@ -5,6 +5,7 @@
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/ir/trace.hpp>
+#include <swapmm/plan/v2/baselines/residency.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 
 namespace swapmm::v2::planning {
@@ -24,6 +25,7 @@ enum class Victim : std::uint8_t {
 ///
 /// Fills in all but `planner` and `predicted`. A Problem if a bundle does not fit, if memories are full, or if there is
 /// no path.
-[[nodiscard]] Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim);
+[[nodiscard]] Result<Plan> on_demand(const Trace& trace, const Machine& machine, Victim victim,
+                                     Holes holes = Holes::lowest);
 
 }  // namespace swapmm::v2::planning

@@ -13,12 +13,14 @@ Bytes usable(const Memory& memory) { return round_down(*memory.bytes, memory.ali
 
 }  // namespace
 
-Residency::Residency(const Trace& trace, const Machine& machine)
+Residency::Residency(const Trace& trace, const Machine& machine, Holes holes)
     : trace_(&trace),
       machine_(&machine),
+      holes_(holes),
       places_(trace.tensors.size()),
       current_(trace.tensors.size()),
-      by_address_(machine.memories.size()) {
+      by_address_(machine.memories.size()),
+      turn_(machine.memories.size()) {
   for (const Memory& memory : machine.memories) free_.emplace_back(memory.bytes ? usable(memory).value : 0);
 }
 
@@ -33,7 +35,10 @@ std::optional<Bytes> Residency::hole(TensorId tensor, MemoryId memory) const {
   const Bytes size = trace_->tensors[index(tensor)].bytes;
   if (!in.max_allocation) {
     if (size == Bytes{0}) return Bytes{0};
-    const auto offset = free_[index(memory)].lowest(size.value, in.alignment.value);
+    const FreeRanges& free = free_[index(memory)];
+    const std::uint64_t from = holes_ == Holes::in_turn ? turn_[index(memory)] : 0;
+    auto offset = free.lowest(size.value, in.alignment.value, from);
+    if (!offset && from > 0) offset = free.lowest(size.value, in.alignment.value);
     return offset ? std::optional{Bytes{*offset}} : std::nullopt;
   }
   const Bytes bytes = usable(in);
@@ -67,7 +72,9 @@ void Residency::take(TensorId tensor, MemoryId memory, Bytes offset) {
   if (machine_->memories[index(memory)].max_allocation) {
     by_address_[index(memory)].emplace(offset.value, tensor);
   } else {
-    free_[index(memory)].take(offset.value, offset.value + trace_->tensors[index(tensor)].bytes.value);
+    const std::uint64_t end = offset.value + trace_->tensors[index(tensor)].bytes.value;
+    free_[index(memory)].take(offset.value, end);
+    turn_[index(memory)] = end;
   }
 }
 
@@ -82,6 +89,27 @@ void Residency::give_back(TensorId tensor, MemoryId memory) {
   }
   std::erase_if(places_[index(tensor)], [&](const Place& place) { return place.memory == memory; });
   remove_current(tensor, memory);
+}
+
+std::vector<v2::Place> Residency::initial() const {
+  std::vector<v2::Place> all;
+  for (std::size_t t = 0; t < places_.size(); ++t) {
+    const auto tensor = id_at<TensorId>(t);
+    for (std::size_t m = 0; m < machine_->memories.size(); ++m) {
+      const auto memory = id_at<MemoryId>(m);
+      const bool valid = is_current(tensor, memory);
+      v2::Place place{tensor, std::nullopt, FormId::plain, memory, Bytes{0}, valid};
+      if (unlimited(memory)) {
+        // The host holds the newest value if nothing else is said, the others nothing.
+        const bool differs = memory == machine_->host ? !valid && !current(tensor).empty() : valid;
+        if (differs) all.push_back(place);
+      } else if (has_place(tensor, memory)) {
+        place.offset = offset(tensor, memory);
+        all.push_back(place);
+      }
+    }
+  }
+  return all;
 }
 
 bool Residency::is_current(TensorId tensor, MemoryId memory) const {

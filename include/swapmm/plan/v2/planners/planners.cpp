@@ -15,6 +15,7 @@
 #include <swapmm/plan/v2/joint/joint_search.hpp>
 #include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
+#include <swapmm/plan/v2/schedule/waits.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/stores/only_device.hpp>
 #include <swapmm/plan/v2/stores/spread_far.hpp>
@@ -178,6 +179,16 @@ Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const M
   return plan;
 }
 
+/// The same plan, in which everything runs at the same time that may.
+Result<Plan> plan_overlapped(planning::Victim victim, planning::Holes holes, const Trace& trace,
+                             const Machine& machine) {
+  Result<Plan> plan = planning::on_demand(trace, machine, victim, holes);
+  if (!plan) return plan;
+  planning::write_waits(trace, *plan);
+  planning::predict(trace, *plan);
+  return plan;
+}
+
 /// Stores behind others take more copies, so they come second.
 Result<Plan> spread_near_or_far(std::string_view planner, const Trace& trace, const Machine& machine,
                                 const PlanningOptions& options) {
@@ -199,6 +210,14 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   // It is rarely the better one.
   const auto has_time = [&] { return !options.go_on || options.go_on(PlanningProgress{.part = 0.1}); };
   if (!best || has_time()) offer(plan_on_demand(planning::Victim::least_recently_used, trace, machine));
+  if (trace.engines.size() > 1) {
+    for (const planning::Holes holes : {planning::Holes::lowest, planning::Holes::in_turn}) {
+      for (const planning::Victim victim :
+           {planning::Victim::used_furthest_ahead, planning::Victim::least_recently_used}) {
+        offer(plan_overlapped(victim, holes, trace, machine));
+      }
+    }
+  }
   const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
   const auto offer_spread = [&](const PlanningOptions& limits) {
     for (const std::string_view planner : {"best", "excess"}) {

@@ -197,4 +197,22 @@ void write_waits(const Trace& trace, const Machine& machine, SerialPlan& plan) {
   WaitWriter(trace, machine, plan).run();
 }
 
+void write_waits(const Trace& trace, Plan& plan) {
+  SerialPlan serial{std::move(plan.commands), {}, std::move(plan.initial)};
+  std::uint32_t before = 0;
+  for (Command& command : serial.commands) {
+    for (const Wait& wait : command.after) {
+      if (wait.on == Wait::On::operation && wait.index >= 0) {
+        before = std::max(before, static_cast<std::uint32_t>(wait.index) + 1);
+      }
+    }
+    command.after.clear();
+    command.before_operations.clear();
+    serial.before.push_back(before);
+  }
+  write_waits(trace, plan.machine, serial);
+  plan.commands = std::move(serial.commands);
+  plan.initial = std::move(serial.initial);
+}
+
 }  // namespace swapmm::v2::planning

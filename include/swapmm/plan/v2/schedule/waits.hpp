@@ -24,4 +24,8 @@ struct SerialPlan {
 /// result is right, too. Takes steps times their waits.
 void write_waits(const Trace& trace, const Machine& machine, SerialPlan& plan);
 
+/// Writes the waits of a plan anew whose commands are in an order in which they can run one after another, between the
+/// operations that they wait for and those that wait for them. Tensors are not divided, and plain.
+void write_waits(const Trace& trace, Plan& plan);
+
 }  // namespace swapmm::v2::planning
