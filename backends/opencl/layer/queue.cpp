@@ -157,6 +157,8 @@ void release_held(Context& context) {
       } else {
         command.event->set_status(status);
       }
+      // Each refers to the other: none of them would end.
+      std::erase_if(command.queue->after, [](const Ref<Event>& event) { return event->settled(); });
       done.splice(done.end(), context.held, each++);
       again = true;
     }

@@ -8,6 +8,7 @@
 
 #include <swapmm/answers/quantities.hpp>
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/ways/history.hpp>
 #include <swapmm/plan/ways/pieces.hpp>
 
 namespace swapmm::answers {

@@ -377,7 +377,11 @@ class WaysSearch {
 
 /// All ways of using fewer kinds of ways, at least one, of those that the trace has and that are allowed.
 std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
-  const Ways there = ways_in(trace);
+  Ways there = ways_in(trace);
+  // Where forms may be used, tensors that have some are not divided.
+  there.pieces = there.pieces || std::ranges::any_of(trace.ranges, [&](const AccessRange& range) {
+                   return !forms_of(trace, range.tensor).empty();
+                 });
   std::vector<bool Ways::*> kinds;
   for (bool Ways::*const kind : {&Ways::recompute, &Ways::compress, &Ways::pieces}) {
     if (there.*kind && allowed.*kind) kinds.push_back(kind);

@@ -67,6 +67,9 @@ class PlanExecutor {
     roles_.for_each(std::forward<Visit>(visit));
   }
 
+  /// Whether the host block of a bound tensor that has ended is of no use: the next one has its own.
+  [[nodiscard]] bool block_has_ended(const Rec& record) const { return roles_.is_uploaded(record.plan.role); }
+
   // ---- start and end
 
   /// The reason why a plan for `program` cannot be followed from here (its tensors are gone, or have no value yet), or
@@ -399,6 +402,12 @@ class PlanExecutor {
   }
 
   void swap_in(const Step& step, Rec* record, const typename B::Address* address, Clock needs) {
+    if (record != nullptr && !record->tensor.alive) {  // nothing needs the value, but the place and the point
+      if (record->device.resident) throw wrong("swaps in what is on the device already", step);
+      store_.assign_place(*record, step.offset, address, needs);
+      store_.timeline.mark(in_queue(step.copy.home));
+      return rounds_.recorded(in_queue(step.copy.home));
+    }
     if (record == nullptr || !record->host.valid) {
       throw wrong("swaps in a value that is not on the host", step);
     }
@@ -418,8 +427,8 @@ class PlanExecutor {
 
   void swap_out(const Step& step, Rec* record, Clock needs) {
     const QueueKind planned = out_queue(step.copy.home);
-    if (record == nullptr || !record->device.valid) {
-      // The value is not on the device: there is nothing to save, but the point is needed.
+    if (record == nullptr || !record->device.valid || !record->tensor.alive) {
+      // There is no value on the device, or nothing needs it: there is nothing to save, but the point is needed.
       store_.timeline.mark(planned);
       return rounds_.recorded(planned);
     }

@@ -29,10 +29,20 @@ struct RolePlace {
 /// The tensors and places of all roles of a plan.
 template <Backend B>
 struct BoundRoles {
-  explicit BoundRoles(std::size_t roles) : records(roles, nullptr), rounds(roles, 0), places(roles) {}
+  BoundRoles() = default;
+  explicit BoundRoles(const Program& program)
+      : records(program.roles.size(), nullptr),
+        rounds(program.roles.size(), 0),
+        places(program.roles.size()),
+        uploaded(program.roles.size(), false) {
+    for (const Event& event : program.events) {
+      if (event.what == Event::What::upload) uploaded[event.index] = true;
+    }
+  }
   std::vector<Record<B>*> records;
   std::vector<std::uint64_t> rounds;  ///< the round in which the tensor was bound
   std::vector<RolePlace<B>> places;
+  std::vector<bool> uploaded;  ///< the host gives it a value in each round
 };
 
 /// Binds the roles of the followed plan to tensors. Handles stay bound; a local is another tensor in each round, and
@@ -61,12 +71,14 @@ class RoleBinding {
       record->plan.role = none;
       if (!record->tensor.alive) reclaim(*record);
     }
-    roles_ = BoundRoles<B>{0};
+    roles_ = {};
   }
 
   /// The tensor of the role; null if there is none yet.
   [[nodiscard]] Rec* record(std::size_t role) const { return roles_.records[role]; }
   [[nodiscard]] RolePlace<B>& place(std::size_t role) { return roles_.places[role]; }
+  /// Whether the host gives each tensor of the role a value, for which it has a block before it is bound.
+  [[nodiscard]] bool is_uploaded(std::size_t role) const { return roles_.uploaded[role]; }
   /// Returns whether the tensor is the one of that round. A local may still be the tensor of the previous round.
   [[nodiscard]] bool bound_in(std::size_t role, std::uint64_t round) const {
     const Role& expected = program_->roles[role];
@@ -135,7 +147,7 @@ class RoleBinding {
   Store<B>& store_;
   Drops<B>& drops_;
   const Program* program_ = nullptr;
-  BoundRoles<B> roles_{0};
+  BoundRoles<B> roles_;
 };
 
 }  // namespace swapmm::runtime
