@@ -290,33 +290,34 @@ bool Context::may_try_again(std::string_view name, int attempt, cl_int& status) 
     const bool asks = attempt < most && error.sizes.need > part_;
     if (asks && device().give(*this, error.sizes.need)) return true;
     if (asks && device().host_short()) {
-      say("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) +
-          " on the device; what must leave for it has no room on the host, whose budget is " +
-          mebibytes(host_memory()->limit()));
+      say_of_command("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) +
+                     " on the device; what must leave for it has no room on the host, whose budget is " +
+                     mebibytes(host_memory()->limit()));
       status = CL_OUT_OF_HOST_MEMORY;
       return false;
     }
-    say("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) + " at once; the budget is " +
-        mebibytes(device().budget()) + ", of which " + mebibytes(device().pinned()) + " cannot be swapped" +
-        (asks && !device().refusal().empty() ? "; the device gave no more: " + device().refusal() : ""));
+    say_of_command("command \"" + std::string(name) + "\" needs " + mebibytes(error.sizes.need) +
+                   " at once; the budget is " + mebibytes(device().budget()) + ", of which " +
+                   mebibytes(device().pinned()) + " cannot be swapped" +
+                   (asks && !device().refusal().empty() ? "; the device gave no more: " + device().refusal() : ""));
     status = CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const OutOfMemory& error) {
     if (is_of_host(error) && attempt < 1 && take_host_memory(error.sizes.need)) return true;
-    say("command \"" + std::string(name) + "\": " + error.what());
+    say_of_command("command \"" + std::string(name) + "\": " + error.what());
     status = is_of_host(error) ? CL_OUT_OF_HOST_MEMORY : CL_MEM_OBJECT_ALLOCATION_FAILURE;
   } catch (const WorkFailed& error) {
     // A failure of an earlier command, of which its event tells the program. This command was not queued.
     if (error.work != WorkFailed::Work::earlier && attempt < most) return true;
-    say(error.what());
+    say_of_command(error.what());
     status = CL_OUT_OF_RESOURCES;
   } catch (const BackendError& error) {
     if (attempt < 1) return true;  // it may have been an earlier command's
-    say("command \"" + std::string(name) + "\": " + error.what());
+    say_of_command("command \"" + std::string(name) + "\": " + error.what());
     status = error.kind == BackendError::Kind::out_of_host_memory ? CL_OUT_OF_HOST_MEMORY : CL_OUT_OF_RESOURCES;
   } catch (const std::bad_alloc&) {
     status = CL_OUT_OF_HOST_MEMORY;
   } catch (const std::exception& error) {
-    say("command \"" + std::string(name) + "\": " + error.what());
+    say_of_command("command \"" + std::string(name) + "\": " + error.what());
     status = CL_OUT_OF_RESOURCES;
   }
   return false;

@@ -229,7 +229,7 @@ cl_int Kernel::launch(Context& context, cl_event* event, const std::vector<Argum
     if (argument.set != Argument::Set::memory || !argument.memory) continue;
     Memory& memory = *argument.memory;
     if (uses.emplace_back(&memory).gone()) {
-      say("kernel " + name_ + " has an argument that the program has released");
+      say_of_command("kernel " + name_ + " has an argument that the program has released");
       return CL_INVALID_KERNEL_ARGS;
     }
   }

@@ -3,6 +3,7 @@
 
 // What commands on buffers have in common.
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -104,14 +105,15 @@ template <class Run>
       native, [&](cl_event* event) { return down.clEnqueueMarkerWithWaitList(context.queue(), 0, nullptr, event); });
 }
 
-/// The same for a range of the buffer: run() gets the offset of the range. If the buffer is larger than the budget, its
-/// value is never on the device: then the host does the command, host(core, tensor, offset in the root buffer), at
-/// once, after all that was queued before.
+/// The same for a range of the buffer: run() gets the offset of the range. If the buffer has no room beside what cannot
+/// be swapped, its value is not on the device: then the host does the command, host(core, tensor, offset in the root
+/// buffer), at once, after all that was queued before.
 template <class Run, class Host>
 [[nodiscard]] cl_int on_range(Context& context, const Command& command, Memory& memory, Access access,
                               std::size_t offset, std::size_t size, cl_event* native, Run&& run, Host&& host) {
   Memory& root = memory.root();
-  if (Bytes{root.facts().size} > context.device().budget() && root.native() == nullptr) {
+  const Bytes pinned = std::min(context.device().pinned(), context.device().budget());
+  if (Bytes{root.facts().size} > context.device().budget() - pinned && root.native() == nullptr) {
     submit_held_back(context);
     if (const cl_int status = root.upload_initial(); status != CL_SUCCESS) return status;
     Tensor tensor;

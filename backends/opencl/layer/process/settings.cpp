@@ -9,7 +9,10 @@
 #include <charconv>
 #include <cstdio>
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -209,6 +212,16 @@ Bytes budget_for(Bytes device_memory, std::string& problem) {
 void say(const std::string& line) {
   const std::string text = "swapmm: " + line + "\n";
   (void)std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void say_of_command(const std::string& line) {
+  static std::mutex& mutex = *new std::mutex;  // other threads may run until the process is gone
+  static std::set<std::string>& said = *new std::set<std::string>;
+  constexpr std::size_t most = 100;
+  const std::lock_guard lock(mutex);
+  if (said.size() >= most || !said.insert(line).second) return;
+  say(line);
+  if (said.size() == most) say("further commands that fail are not told of; the report counts those that are refused");
 }
 
 void remark(const std::string& line) {

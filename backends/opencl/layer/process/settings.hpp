@@ -64,7 +64,9 @@ struct Settings {
 
 /// Writes one line on stderr that begins with "swapmm: ".
 void say(const std::string& line);
-/// The same, unless the user asked for quiet.
+/// The same for a command that fails: each line once, and not more than a hundred of them.
+void say_of_command(const std::string& line);
+/// Writes such a line unless the user asked for quiet.
 void remark(const std::string& line);
 
 }  // namespace swapmm::opencl::layer

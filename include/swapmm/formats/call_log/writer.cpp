@@ -7,6 +7,7 @@
 
 #include <swapmm/base/text/utf8.hpp>
 #include <swapmm/formats/call_log/records.hpp>
+#include <swapmm/ir/limits.hpp>
 
 namespace swapmm::call_log {
 namespace {
@@ -22,6 +23,8 @@ class Fields {
   void number(std::uint32_t field, std::uint64_t value) {
     if (value != 0) element(field, value);
   }
+  /// A size or an offset. A program may have named one that is beyond the limit: the call failed.
+  void size(std::uint32_t field, std::uint64_t value) { number(field, std::min(value, limits::magnitude - 1)); }
   void signed_number(std::uint32_t field, std::int64_t value) {
     const auto bits = static_cast<std::uint64_t>(value);
     number(field, (bits << 1U) ^ (value < 0 ? ~std::uint64_t{0} : 0));
@@ -39,7 +42,7 @@ class Fields {
     std::size_t left = list_elements;
     for (const std::uint64_t value : values) {
       if (left-- == 0) return;
-      element(field, value);
+      element(field, std::min(value, limits::magnitude - 1));
     }
   }
   void structure(std::uint32_t field, std::string_view value) {
@@ -74,8 +77,8 @@ std::string text_of(const calls::Box& box) {
   Fields fields;
   fields.list(field::origin, box.origin);
   fields.list(field::region, box.region);
-  fields.number(field::row, box.row);
-  fields.number(field::slice, box.slice);
+  fields.size(field::row, box.row);
+  fields.size(field::slice, box.slice);
   return fields.text();
 }
 
@@ -83,8 +86,8 @@ std::string text_of(const calls::Operand& operand) {
   Fields fields;
   fields.element(field::operand_object, operand.object);
   fields.element(field::access, static_cast<std::uint64_t>(operand.access));
-  fields.number(field::operand_offset, operand.offset);
-  fields.number(field::operand_bytes, operand.bytes);
+  fields.size(field::operand_offset, operand.offset);
+  fields.size(field::operand_bytes, operand.bytes);
   if (operand.box) fields.structure(field::operand_box, text_of(*operand.box));
   if (operand.argument) fields.element(field::operand_argument, *operand.argument);
   return fields.text();
@@ -93,7 +96,7 @@ std::string text_of(const calls::Operand& operand) {
 std::string text_of(const calls::HostData& host) {
   Fields fields;
   fields.number(field::address, host.address);
-  fields.number(field::host_bytes, host.bytes);
+  fields.size(field::host_bytes, host.bytes);
   if (host.box) fields.structure(field::host_box, text_of(*host.box));
   fields.bytes(field::host_digest, host.digest);
   return fields.text();
@@ -104,7 +107,7 @@ std::string text_of(const calls::Argument& argument) {
   fields.number(field::index, argument.index);
   fields.element(field::argument_type, static_cast<std::uint64_t>(argument.type));
   fields.number(field::argument_object, argument.object);
-  fields.number(field::argument_bytes, argument.bytes);
+  fields.size(field::argument_bytes, argument.bytes);
   fields.bytes(field::argument_value, argument.value);
   return fields.text();
 }
@@ -175,8 +178,8 @@ void append_call(std::string& out, const calls::Call& call) {
   fields.number(field::event, call.event);
   fields.number(field::blocking, call.blocking ? 1 : 0);
   fields.number(field::flags, call.flags);
-  fields.number(field::offset, call.offset);
-  fields.number(field::bytes, call.bytes);
+  fields.size(field::offset, call.offset);
+  fields.size(field::bytes, call.bytes);
   fields.signed_number(field::value, call.value);
   append_places(fields, call);
   if (call.host) append_content(out, call.sequence, call.host->content);

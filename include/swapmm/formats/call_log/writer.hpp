@@ -17,7 +17,8 @@ namespace swapmm::call_log {
 /// The first line and the first record.
 void append_begin(std::string& out, std::uint64_t process, bool has_content);
 /// The content of a call's host data, and the call. What is beyond the limits of the format is left out: names are cut,
-/// longer sources are only told by their digest.
+/// longer sources are only told by their digest, and sizes that a program should not have named are told as the
+/// largest.
 void append_call(std::string& out, const calls::Call& call);
 /// What became known later: the time that a command took on the device.
 void append_duration(std::string& out, std::uint64_t sequence, std::chrono::nanoseconds duration);
