@@ -3,6 +3,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 import unittest
@@ -83,6 +84,19 @@ class InterruptsTest(unittest.TestCase):
             self.interrupt(adapter._library, name)
         finally:
             adapter._library = library
+
+    def test_no_code_runs_where_a_storage_ends(self):
+        """A signal's handler would run in it, and Python drops errors of such code."""
+        tensor, calls = torch.randn(1 << 16), []
+        tensor + 1
+        self.adapter.sweep()
+        known = len(self.adapter.memory.records)
+        sys.setprofile(lambda frame, event, _: calls.append(frame.f_code.co_name) if event == "call" else None)
+        del tensor
+        sys.setprofile(None)
+        self.assertEqual(calls, [])
+        self.adapter.sweep()
+        self.assertEqual(len(self.adapter.memory.records), known - 1)
 
     def test_around_the_begin_of_an_operation(self):
         self.interrupted_in_library("operation_begin")

@@ -625,6 +625,25 @@ class ProgramsTest(unittest.TestCase):
         self.assertLessEqual(after.copied_in - before.copied_in, 5 * 11 * MiB)
         self.assertLess(after.copied_out - before.copied_out, MiB)
 
+    def test_models_whose_calls_are_iterations_are_saved_and_copied(self):
+        network = torch.nn.Sequential(torch.nn.Linear(512, 512), torch.nn.Linear(512, 512))
+        x = torch.randn(4, 512)
+        swapmm.torch.stream(network)
+        swapmm.torch.stream(network)  # again, with no further hook
+        self.assertEqual(len(network._forward_hooks), 1)
+        with torch.no_grad():
+            expected = network(x)
+            file = io.BytesIO()
+            torch.save(network, file)
+            copies = [copy.deepcopy(network), pickle.loads(pickle.dumps(network)), torch.load(io.BytesIO(file.getvalue()), weights_only=False)]
+            for each in copies:
+                self.assertTrue(torch.equal(each(x), expected))
+        swapmm.torch.off()
+        self.assertEqual(len(network._forward_hooks), 0)
+        torch.jit.script(network)
+        with torch.no_grad():
+            self.assertTrue(torch.equal(copies[0](x), expected))
+
     def test_scaled_gradients(self):
         def train():
             torch.manual_seed(3)

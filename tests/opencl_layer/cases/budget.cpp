@@ -139,6 +139,38 @@ CASE(budget, images_take_their_share) {
   release_buffers(buffers);
 }
 
+// Beside an image there is no room for any of the buffers: the host reaches their bytes all the same.
+CASE(budget, transfers_beside_an_image) {
+  const Setup setup;
+  const std::size_t bytes = std::size_t{512} << 10;
+  const std::size_t count = bytes / sizeof(cl_uint);
+  std::vector<cl_mem> buffers;
+  for (cl_uint i = 0; i < 4; ++i) buffers.push_back(setup.buffer_of(numbers(i, count)));
+  const cl_uint seven = 7;
+  OK(clEnqueueFillBuffer(setup.queue, buffers[3], &seven, sizeof seven, 0, bytes, 0, nullptr, nullptr));
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = 200;
+  description.image_height = 200;  // 625 KiB
+  cl_int error = CL_SUCCESS;
+  const cl_mem image = clCreateImage(setup.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+  OK(error);
+  say_words("read", setup.read(buffers[0], count));
+  const Words written = numbers(9, count);
+  OK(clEnqueueWriteBuffer(setup.queue, buffers[1], CL_TRUE, 64, bytes - 64, written.data(), 0, nullptr, nullptr));
+  auto* const mapped = static_cast<cl_uint*>(clEnqueueMapBuffer(
+      setup.queue, buffers[2], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, nullptr, nullptr, &error));
+  OK(error);
+  for (std::size_t i = 0; i < count; i += 2) mapped[i] += mapped[i + 1];
+  OK(clEnqueueUnmapMemObject(setup.queue, buffers[2], mapped, 0, nullptr, nullptr));
+  OK(clEnqueueFillBuffer(setup.queue, buffers[3], &seven, sizeof seven, bytes / 2, bytes / 4, 0, nullptr, nullptr));
+  for (const cl_mem each : buffers) say_words("buffer", setup.read(each, count));
+  OK(clReleaseMemObject(image));
+  for (const cl_mem each : buffers) say_words("buffer", setup.read(each, count));
+  release_buffers(buffers);
+}
+
 // The budget has room for the buffer once, and not for a copy of it.
 CASE(budget, image_of_most_of_it) {
   const Setup setup;

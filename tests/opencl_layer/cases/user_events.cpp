@@ -329,3 +329,30 @@ CASE(user_events, information) {
   say_status("profiling", clGetEventProfilingInfo(gate, CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr));
   release_events({gate});
 }
+
+// What waited for the gate keeps nothing for good.
+CASE(user_events, contexts_end) {
+  static std::atomic<int> ended{0};
+  int expected = 0;
+  for (const cl_command_queue_properties order :
+       {cl_command_queue_properties{0}, cl_command_queue_properties{CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE}}) {
+    for (const bool has_event : {true, false}) {
+      const Setup setup(order);
+      const auto end = [](cl_context, void*) { ++ended; };
+      if (clSetContextDestructorCallback(setup.context, end, nullptr) == CL_SUCCESS) ++expected;  // since OpenCL 3.0
+      const cl_mem buffer = setup.buffer_of(numbers(1));
+      const cl_event gate = user_event(setup);
+      const cl_uint zero = 0;
+      cl_event filled = nullptr;
+      OK(clEnqueueFillBuffer(setup.queue, buffer, &zero, sizeof zero, 0, buffer_bytes, 1, &gate,
+                             has_event ? &filled : nullptr));
+      OK(clSetUserEventStatus(gate, CL_COMPLETE));
+      OK(clFinish(setup.queue));
+      release_events({gate});
+      if (has_event) release_events({filled});
+      release_buffers({buffer});
+    }
+  }
+  for (int i = 0; i < 1000 && ended < expected; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  expect(ended == expected, "all contexts have ended");
+}

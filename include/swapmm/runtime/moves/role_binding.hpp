@@ -30,11 +30,9 @@ struct RolePlace {
 template <Backend B>
 struct BoundRoles {
   BoundRoles() = default;
-  explicit BoundRoles(const Program& program)
-      : records(program.roles.size(), nullptr),
-        rounds(program.roles.size(), 0),
-        places(program.roles.size()),
-        uploaded(program.roles.size(), false) {
+  explicit BoundRoles(std::size_t roles)
+      : records(roles, nullptr), rounds(roles, 0), places(roles), uploaded(roles, false) {}
+  explicit BoundRoles(const Program& program) : BoundRoles(program.roles.size()) {
     for (const Event& event : program.events) {
       if (event.what == Event::What::upload) uploaded[event.index] = true;
     }

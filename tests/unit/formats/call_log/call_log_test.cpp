@@ -274,3 +274,23 @@ TEST_CASE("what is too long for the format is cut by the writer") {
   CHECK(log->calls[0].source.empty());
   CHECK(log->calls[0].waits.size() == call_log::list_elements);
 }
+
+TEST_CASE("sizes that no buffer can have are told as the largest, and the log can be read") {
+  constexpr std::uint64_t absurd = ~std::uint64_t{0};
+  constexpr std::uint64_t largest = (std::uint64_t{1} << 62U) - 1;
+  Call call = full_call();
+  call.offset = call.bytes = absurd;
+  call.global = {absurd, 1, 2};
+  REQUIRE_FALSE(call.operands.empty());
+  call.operands[0].offset = call.operands[0].bytes = absurd;
+  std::string text;
+  call_log::append_begin(text, 1, true);
+  call_log::append_call(text, call);
+  const Result<CallLog> log = read(text);
+  REQUIRE_MESSAGE(log.has_value(), (log ? std::string() : log.problem().message));
+  CHECK(log->calls[0].offset == largest);
+  CHECK(log->calls[0].bytes == largest);
+  CHECK(log->calls[0].global[0] == largest);
+  CHECK(log->calls[0].operands[0].offset == largest);
+  CHECK(log->calls[0].operands[0].bytes == largest);
+}

@@ -21,9 +21,10 @@
 namespace swapmm::v2::planning::baseline_parts_test {
 namespace {
 
-/// The lowest place, found byte by byte.
-std::optional<std::uint64_t> lowest_of(const std::vector<bool>& taken, std::uint64_t size, std::uint64_t alignment) {
-  for (std::uint64_t at = 0; at + size <= taken.size(); at += alignment) {
+/// The lowest place at or behind `from`, found byte by byte.
+std::optional<std::uint64_t> lowest_of(const std::vector<bool>& taken, std::uint64_t size, std::uint64_t alignment,
+                                       std::uint64_t from = 0) {
+  for (std::uint64_t at = (from + alignment - 1) / alignment * alignment; at + size <= taken.size(); at += alignment) {
     const auto begin = taken.begin() + static_cast<std::ptrdiff_t>(at);
     if (std::find(begin, begin + static_cast<std::ptrdiff_t>(size), true) ==
         begin + static_cast<std::ptrdiff_t>(size)) {
@@ -54,6 +55,8 @@ TEST_CASE("the lowest free range is that which a search byte by byte finds") {
       const std::uint64_t size = 1 + random() % 40;
       const auto found = free.lowest(size, alignment);
       REQUIRE(found == lowest_of(taken, size, alignment));
+      const std::uint64_t from = random() % (bytes + 1);
+      REQUIRE(free.lowest(size, alignment, from) == lowest_of(taken, size, alignment, from));
       if (!found) continue;
       free.take(*found, *found + size);
       places.emplace_back(*found, *found + size);

@@ -252,3 +252,26 @@ TEST_CASE("the host is never more iterations ahead of the device than run_ahead,
     CHECK(most == static_cast<std::int64_t>(run_ahead));
   }
 }
+
+TEST_CASE("while a plan is followed, the host keeps no value of uploaded tensors that have ended") {
+  Simulated device;
+  MemoryManager<Simulated> manager(device, {.device_budget = 256_bytes});
+  auto total = manager.tensor<int>({length}, "total");
+  set(manager, total, 0);
+  int expected = 0;
+  for (int i = 0; i < 20; ++i) {
+    auto iteration = manager.iteration("sum");
+    for (int k = 0; k < 12; ++k) {
+      auto batch = manager.tensor<int>({length}, "batch");
+      batch.upload(std::vector<int>(length, i + k));
+      accumulate(manager, batch, total);
+      expected += i + k;
+    }
+  }
+  const Report report = manager.report();
+  CHECK(report.iterations_followed >= 15);
+  CHECK(report.divergences == 0);
+  CHECK(report.host_peak <= 384_bytes);  // those of 12 batches were 768
+  CHECK(holds(total, expected));
+  for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
+}

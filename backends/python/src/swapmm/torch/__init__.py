@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re as _re
 import threading as _threading
+import weakref as _weakref
 from typing import TYPE_CHECKING, Any, List, Optional, Union
 
 import torch as _torch
@@ -55,6 +56,8 @@ class _Session:
         looks = Looks(adapter)
         self.interrupts = Interrupts(adapter)
         self.parts: List[Any] = []
+        self.hooks: List[Any] = []  # of models whose calls are iterations
+        self.models: Any = _weakref.WeakSet()
         try:
             with adapter.lock:
                 self.interrupts.install()
@@ -66,10 +69,18 @@ class _Session:
             self.close()
             raise
 
+    def watch(self, model: _torch.nn.Module) -> None:
+        """Each call of it is an iteration."""
+        if model not in self.models:
+            self.models.add(model)
+            self.hooks.append(model.register_forward_hook(_ended))
+
     def close(self) -> None:
         """Signals wait until all values are in their storages."""
         try:
             with self.adapter.lock:
+                for hook in self.hooks:
+                    hook.remove()
                 self.mode.leave()
                 for part in reversed(self.parts):
                     part.remove()
@@ -79,6 +90,8 @@ class _Session:
 
 
 _session: Optional[_Session] = None
+#: The longest time for a plan, unless the caller says otherwise, in milliseconds.
+_PLANNING_TIME = 3000
 
 
 def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
@@ -87,7 +100,8 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
     `size`: bytes, or a text such as "8GB", "512MiB"; on CUDA also "50%", of the device's memory.
     `device`: a CUDA device, or "cpu", whose memory plays the device then. None: CUDA if there is one, else "cpu".
     `options`: fields of swapmm_options (docs/options.md), such as `planner`, `observe`, `host_budget`; and `recompute`:
-    whether operators may run again instead of copies of what they made (True).
+    whether operators may run again instead of copies of what they made (True). A plan takes up to 3 s to find, in which the
+    program waits, unless `planning_time_ms` says otherwise.
 
     On CUDA the call must come before the first tensor on the device. A second call ends the first budget.
     """
@@ -96,6 +110,8 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
     from .places import CpuMemory
 
     off()
+    # A search for plans with operators that run again may go on for long, and the program waits for it.
+    options.setdefault("planning_time_ms", _PLANNING_TIME)
     if device is None:
         device = "cuda" if _torch.cuda.is_available() else "cpu"
     device = _torch.device(device)
@@ -146,34 +162,35 @@ def stream(model: _torch.nn.Module, size: Union[int, str, None] = None, device: 
         options["file"] = next(iter(found.values())).file
     if size is not None:
         budget(size, device, **options)
-    adapter = _adapter()
+    session = _open_session()
     if found:
         from .constants import take_weights
 
         try:
-            take_weights(adapter, model, found)
+            take_weights(session.adapter, model, found)
         except BaseException:
             off()
             raise
+    session.watch(model)
 
-    def ended(_module: Any, _inputs: Any, _output: Any) -> None:
-        if not _torch.is_grad_enabled() and adapter.open:
-            adapter.end_iteration()
 
-    model.register_forward_hook(ended)
+def _ended(_module: Any, _inputs: Any, _output: Any) -> None:
+    """The hook of models that stream() was called with. It can be pickled with a model."""
+    if _session is not None and not _torch.is_grad_enabled() and _session.adapter.open:
+        _session.adapter.end_iteration()
 
 
 def step() -> None:
     """Says that an iteration has ended. Needed only where no optimizer of torch.optim makes a step, as in inference."""
-    _adapter().end_iteration()
+    _open_session().adapter.end_iteration()
 
 
 def report() -> Report:
     """What has happened since budget()."""
-    return Report(_adapter())
+    return Report(_open_session().adapter)
 
 
-def _adapter() -> Adapter:
+def _open_session() -> _Session:
     if _session is None:
         raise _errors.UsageError("swapmm.torch.budget() was not called")
-    return _session.adapter
+    return _session

@@ -22,7 +22,7 @@ from .interrupts import Lock
 from .kept import ATTRIBUTE, PACKED_REASON, SMALL_REASON, Kept, KeptStorages
 from .operators import LOOK, OVERWRITE, PLAIN, READ, Signature, address_of, copy_storage, covers, flat_tensors, has_nested, in_groups, nbytes_of, resize_storage, signature_of, storage_of
 from .outputs import Sizes
-from .places import SMALL, Record
+from .places import SMALL, Record, RecordReference
 from .repeats import Repeat, Repeats
 
 _READ, _WRITE, _UPDATE = _native.READ, _native.WRITE, _native.UPDATE
@@ -52,7 +52,10 @@ class Adapter:
         self.operations = 0
         self.unforeseen = 0  # operators whose results had other sizes than expected
         # With check_access no plan is followed.
-        recompute = options.pop("recompute", True) and not options.get("check_access")
+        recompute = options.pop("recompute", True)
+        if not isinstance(recompute, bool):
+            raise errors.UsageError(f"recompute is True or False, not {recompute!r}")
+        recompute = recompute and not options.get("check_access")
         self.repeats: Optional[Repeats] = Repeats(self) if recompute else None
         self._running = False  # the last operation has not ended yet
         self._keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, memory.type.upper()))
@@ -274,9 +277,11 @@ class Adapter:
 
     def _new_record(self, storage: Any, number: int, size: int) -> Record:
         record = Record(number, size)
-        # The storage's end is noted, no more: it may come in any thread and in the middle of anything.
-        dead = self._dead
-        record.storage = weakref.ref(storage, lambda _: dead.append(record))
+        # The storage's end is noted, no more: it may come in any thread and in the middle of anything. Not by code of
+        # Python, in which a signal's handler could run, and what it raises would be lost.
+        reference = RecordReference(storage, self._dead.append)
+        reference.number = number
+        record.storage = reference
         setattr(storage, ATTRIBUTE, record)
         self.memory.records[number] = record
         return record
@@ -361,8 +366,10 @@ class Adapter:
         step = self._reserve_step
         wanted = (size // step + 2) * step
         if wanted >= self.memory.manager_budget:
+            reasons = ", ".join(f"{bytes} of them because of {reason}" for reason, bytes in self.kept.reasons().items())
             raise errors.OutOfMemory(
-                f"{self.kept.bytes} bytes cannot be swapped, and the budget is {self.budget}: {self.kept.reasons()}"
+                f"the budget of {self.budget} bytes is too small: {wanted} are for what cannot be swapped, which has "
+                f"{self.kept.bytes} bytes" + (f" ({reasons})" if reasons else "")
             )
         left = self.memory.manager_budget - wanted
         self._between_iterations(lambda: self._set_budget(left))
@@ -377,9 +384,10 @@ class Adapter:
         dead = self._dead
         while dead:
             gone = dead.popleft()
-            if gone.__class__ is Record:
-                if gone.number in self.memory.records:
-                    self._drop(gone)
+            if gone.__class__ is RecordReference:
+                record = self.memory.records.get(gone.number)
+                if record is not None and record.storage is gone:
+                    self._drop(record)
             else:
                 self.kept.remove(gone)
 
@@ -499,6 +507,8 @@ class Adapter:
     def _run(self, call: Call) -> Any:
         if self._dead and not self.in_child:
             self.sweep()
+        if call.signature.outlives and not self.in_child:
+            self._keep_in_place(call.signature, flat_tensors((call.args, tuple(call.kwargs.values()))))
         self._find_operands(call)
         if self.in_child:
             self._restore_in_child(call.operands)
@@ -506,6 +516,8 @@ class Adapter:
         if call.compounds:
             self._keep_operands_parts(call)
         results = self._run_here(call)
+        if call.signature.outlives:
+            self._keep_in_place(call.signature, flat_tensors(results))
         if call.signature.has_out:
             for storage in (*call.changes_kept, *(storage for _, storage in call.operands)):
                 self.resized(storage)
@@ -514,6 +526,12 @@ class Adapter:
         if call.signature.packs and self.type == "cpu":
             self.release(storage_of(results[1]), PACKED_REASON, until_step=False)
         return results
+
+    def _keep_in_place(self, signature: Signature, tensors: Iterator[torch.Tensor]) -> None:
+        """Until the next iteration: a collective may read and write them after its operator has ended."""
+        for tensor in tensors:
+            if self.is_ours(tensor) and nbytes_of(storage_of(tensor)):
+                self.release(storage_of(tensor), f"the program called {signature.name}()", until_step=True)
 
     def _run_here(self, call: Call) -> Any:
         signature = call.signature

@@ -11,6 +11,8 @@ import torch
 #: In-place operators that leave nothing of the old value.
 OVERWRITING = {"zero_", "fill_", "copy_", "normal_", "uniform_", "random_", "exponential_", "cauchy_", "log_normal_",
                "geometric_", "bernoulli_", "_foreach_zero_", "_foreach_copy_"}
+#: Namespaces of operators that change what their schemas do not mark, and may go on when they have ended.
+COLLECTIVES = ("c10d", "_c10d_functional", "c10d_functional")
 #: These change arguments that their schemas do not mark.
 BATCH_NORMS = {"native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "batch_norm_update_stats",
                "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts"}
@@ -96,6 +98,8 @@ class Signature:
         self.base = name
         self.is_known = namespace in ("aten", "prims")  # of PyTorch's own
         self.in_python = schema.name in _in_python
+        # They may go on when the operator has ended, and change what their schemas do not say.
+        self.outlives = namespace in COLLECTIVES
         self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
         # A program's own may do anything on the meta device but tell sizes, unless they have a rule for it.
         self.tells_sizes = self.is_known or _has_kernel(_full_name(schema), "Meta")
@@ -158,7 +162,7 @@ class Signature:
         for position, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write:
                 way = OVERWRITE if argument.kwarg_only or name in OVERWRITING else CHANGE
-            elif name in BATCH_NORMS and argument.name in RUNNING:
+            elif self.outlives or name in BATCH_NORMS and argument.name in RUNNING:
                 way = CHANGE
             else:
                 way = LOOK if for_shape_only else READ

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
@@ -18,6 +19,13 @@ from .requests import Requests, current
 
 #: Storages below this many bytes stay where they are.
 SMALL = 4096
+
+
+class RecordReference(weakref.ref):  # type: ignore[type-arg]
+    """A reference to the storage of a record."""
+
+    __slots__ = ("number",)
+    number: int
 
 
 class Record:
