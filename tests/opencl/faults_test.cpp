@@ -27,7 +27,7 @@ struct OnOpencl {
     if (is_slow) return 161;
     if (is_far()) return 199;
     if (device_is_slow()) return 61;
-    return is_thorough() ? 9 : 29;
+    return is_thorough() ? 9 : 41;
   }
 };
 using Runs = FaultRuns<OnOpencl>;

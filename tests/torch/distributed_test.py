@@ -8,6 +8,8 @@ import time
 import unittest
 
 import torch
+import torch._dynamo  # once, and not in each process: it takes seconds
+import torch._inductor.utils
 import torch.distributed as dist
 
 import swapmm.torch

@@ -121,7 +121,7 @@ class HostAccess {
 
   template <class Acquire>
   void with_host_room(const Rec& record, Acquire&& acquire) {
-    if (state_.executor.active()) return acquire();
+    if (state_.executor.active()) return state_.demand.with_host_room_of_ended(acquire);
     state_.demand.with_host_room(record, acquire);
   }
 

@@ -206,21 +206,11 @@ struct SessionState {
 
   /// Called when nothing refers to the tensor any more. Frees its bytes for use once the work that uses them has ended.
   void free_storage(Record<B>& record) noexcept {
-    settle_host(record);
+    if (record.host.block != nullptr) promises.settle(store, *record.host.block);
+    if (record.host.spare != nullptr) promises.settle(store, *record.host.spare);
     if (record.device.resident) demand.release(record);
     store.free_host(record);
     store.records.remove(record);
-  }
-  /// The same for its host memory alone.
-  void free_host(Record<B>& record) noexcept {
-    settle_host(record);
-    store.free_host(record);
-  }
-
- private:
-  void settle_host(Record<B>& record) noexcept {
-    if (record.host.block != nullptr) promises.settle(store, *record.host.block);
-    if (record.host.spare != nullptr) promises.settle(store, *record.host.spare);
   }
 };
 

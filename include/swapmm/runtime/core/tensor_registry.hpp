@@ -61,9 +61,9 @@ class TensorRegistry {
     state.recorder.end(record);
     state.store.records.end(record);
     session.controller.forget_upload(record);
-    if (record.plan.role == none) return state.free_storage(record);
     // The plan still has its place; see RoleBinding::bind.
-    if (state.executor.block_has_ended(record)) state.free_host(record);
+    if (record.plan.role != none) return;
+    state.free_storage(record);
   }
 
   /// Called before the session is destroyed. Handles refer to their records as long as they exist, so the records stay

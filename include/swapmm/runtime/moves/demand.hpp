@@ -195,10 +195,19 @@ class Demand {
     if (!acquired) acquire();
   }
 
+  /// The same while a plan is followed: only tensors that have ended give theirs up.
+  template <class Acquire>
+  void with_host_room_of_ended(Acquire&& acquire) {
+    if (acquires(acquire)) return;
+    free_host_of_ended();
+    acquire();
+  }
+
   /// Returns host memory to the API so that another manager may have it: what is unused, and copies of values that are
   /// also on the device, until that makes `wanted` bytes. Waits for the device. While a plan is followed, which relies
   /// on host copies, only what is unused.
   void give_back_host(Bytes wanted) {
+    free_host_of_ended();
     if (!store_.fixed_slots) {
       for (Rec& record : store_.records) (void)store_.free_unused_host(record);
       (void)give_up_copies(nullptr, [&](Bytes room) { return room >= wanted; });
@@ -248,6 +257,15 @@ class Demand {
 
  private:
   // Gives up copies of values that are also on the device, the least recently used first, until enough(bytes so far).
+  // The plan keeps a tensor that has ended for its place on the device. Its value is of no use.
+  void free_host_of_ended() {
+    for (Rec& record : store_.records) {
+      if (record.tensor.alive) continue;
+      record.host.valid = false;
+      (void)store_.free_unused_host(record);
+    }
+  }
+
   template <class Enough>
   bool give_up_copies(const Rec* spared, Enough&& enough) {
     Bytes room;

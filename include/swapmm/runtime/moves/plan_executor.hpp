@@ -67,9 +67,6 @@ class PlanExecutor {
     roles_.for_each(std::forward<Visit>(visit));
   }
 
-  /// Whether the host block of a bound tensor that has ended is of no use: the next one has its own.
-  [[nodiscard]] bool block_has_ended(const Rec& record) const { return roles_.is_uploaded(record.plan.role); }
-
   // ---- start and end
 
   /// The reason why a plan for `program` cannot be followed from here (its tensors are gone, or have no value yet), or

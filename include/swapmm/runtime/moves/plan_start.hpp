@@ -61,7 +61,7 @@ class PlanStart {
   using Rec = Record<B>;
 
   PlanStart(Store<B>& store, Demand<B>& demand, const CompiledPlan& plan)
-      : store_(store), demand_(demand), plan_(plan), roles_(plan.program) {}
+      : store_(store), demand_(demand), plan_(plan), roles_(plan.program.roles.size()) {}
 
   /// The objects with which the executor follows the plan.
   struct Start {

@@ -29,18 +29,10 @@ struct RolePlace {
 /// The tensors and places of all roles of a plan.
 template <Backend B>
 struct BoundRoles {
-  BoundRoles() = default;
-  explicit BoundRoles(std::size_t roles)
-      : records(roles, nullptr), rounds(roles, 0), places(roles), uploaded(roles, false) {}
-  explicit BoundRoles(const Program& program) : BoundRoles(program.roles.size()) {
-    for (const Event& event : program.events) {
-      if (event.what == Event::What::upload) uploaded[event.index] = true;
-    }
-  }
+  explicit BoundRoles(std::size_t roles) : records(roles, nullptr), rounds(roles, 0), places(roles) {}
   std::vector<Record<B>*> records;
   std::vector<std::uint64_t> rounds;  ///< the round in which the tensor was bound
   std::vector<RolePlace<B>> places;
-  std::vector<bool> uploaded;  ///< the host gives it a value in each round
 };
 
 /// Binds the roles of the followed plan to tensors. Handles stay bound; a local is another tensor in each round, and
@@ -69,14 +61,12 @@ class RoleBinding {
       record->plan.role = none;
       if (!record->tensor.alive) reclaim(*record);
     }
-    roles_ = {};
+    roles_ = BoundRoles<B>{0};
   }
 
   /// The tensor of the role; null if there is none yet.
   [[nodiscard]] Rec* record(std::size_t role) const { return roles_.records[role]; }
   [[nodiscard]] RolePlace<B>& place(std::size_t role) { return roles_.places[role]; }
-  /// Whether the host gives each tensor of the role a value, for which it has a block before it is bound.
-  [[nodiscard]] bool is_uploaded(std::size_t role) const { return roles_.uploaded[role]; }
   /// Returns whether the tensor is the one of that round. A local may still be the tensor of the previous round.
   [[nodiscard]] bool bound_in(std::size_t role, std::uint64_t round) const {
     const Role& expected = program_->roles[role];
@@ -145,7 +135,7 @@ class RoleBinding {
   Store<B>& store_;
   Drops<B>& drops_;
   const Program* program_ = nullptr;
-  BoundRoles<B> roles_;
+  BoundRoles<B> roles_{0};
 };
 
 }  // namespace swapmm::runtime

@@ -54,7 +54,7 @@ std::vector<Bytes> edges(std::uint64_t step, std::uint64_t end) {
   return list;
 }
 
-TEST_CASE("a tensor with a form is not divided, also where forms may not be used: the plan is for the trace as it is") {
+TEST_CASE("a tensor with a form is divided where forms may not be used, and the plan is one for the trace as it is") {
   Trace trace = slabs();
   trace.tensors.push_back({"other", Bytes{600}, TensorKind::persistent, 0});
   TraceOperation operation;
@@ -72,11 +72,15 @@ TEST_CASE("a tensor with a form is not divided, also where forms may not be used
   const Result<PlanWithWays> divided = made_with(false);
   REQUIRE(divided);
   CHECK(!divided->ways.pieces.empty());
-  const Result<PlanWithWays> whole = made_with(true);
-  REQUIRE(whole);
-  CHECK(whole->ways.pieces.empty());
-  CHECK(with_ways(trace, whole->ways));
-  CHECK(whole->plan.predicted.lower_bound <= divided->plan.predicted.iteration);
+  const Result<PlanWithWays> coded = made_with(true);
+  REQUIRE(coded);
+  CHECK(coded->ways == divided->ways);
+  CHECK(coded->plan.predicted.iteration == divided->plan.predicted.iteration);
+  CHECK(coded->plan.predicted.lower_bound <= divided->plan.predicted.iteration);
+  CHECK(with_ways(trace, coded->ways));
+  WaysBack both = coded->ways;  // a tensor is divided or encoded
+  both.codings.push_back({id(0), 0, OperationId{0}, OperationId{2}});
+  CHECK_FALSE(with_ways(trace, both));
 }
 
 TEST_CASE("pieces end where accesses do, and are no larger than a part of the budget") {
@@ -179,7 +183,9 @@ TEST_CASE("divisions that are not possible are refused, with a reason") {
   CHECK(refuses(whole, {{id(0), edges(50, 1000)}}));  // two
   Trace coded = slabs();
   coded.forms = {{id(0), "half", Bytes{500}, Bytes{500}, nanoseconds{1}, nanoseconds{1}}};
-  CHECK(refuses(coded, good));
+  const Result<planning::DividedTrace> without_forms = planning::with_pieces(coded, good);
+  REQUIRE(without_forms);
+  CHECK(without_forms->trace.forms.empty());
   Trace unwritten = slabs();
   unwritten.tensors[0].kind = TensorKind::transient;
   unwritten.operations[0].writes = std::exchange(unwritten.operations[0].updates, {});

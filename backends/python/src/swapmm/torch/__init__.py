@@ -182,15 +182,19 @@ def _ended(_module: Any, _inputs: Any, _output: Any) -> None:
 
 def step() -> None:
     """Says that an iteration has ended. Needed only where no optimizer of torch.optim makes a step, as in inference."""
-    _open_session().adapter.end_iteration()
+    _adapter().end_iteration()
 
 
 def report() -> Report:
     """What has happened since budget()."""
-    return Report(_open_session().adapter)
+    return Report(_adapter())
 
 
 def _open_session() -> _Session:
     if _session is None:
         raise _errors.UsageError("swapmm.torch.budget() was not called")
     return _session
+
+
+def _adapter() -> Adapter:
+    return _open_session().adapter

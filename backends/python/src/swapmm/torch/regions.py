@@ -40,7 +40,7 @@ class Region:
     __slots__ = ("key", "key_at", "sizes", "ordinals", "changed", "room", "is_measured", "is_too_large", "is_tight", "needs_all")
 
     # What it is to the adapter, which knows operators by their signatures.
-    reshapes = views = has_out = makes_nothing = by_value = repeatable = makes_nested = packs = is_known = in_python = False
+    outlives = reshapes = views = has_out = makes_nothing = by_value = repeatable = makes_nested = packs = is_known = in_python = False
 
     def __init__(self, name: str) -> None:
         self.key = name.encode()
