@@ -471,11 +471,13 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   };
   Result<PlanWithWays> best = planning::plan_with_all_ways(trace, machine, within_share(0), options);
   if (!best && fewer.empty() && planning::ways_in(trace).compress && limits.ways.compress) {
-    // Tensors that have forms may have to be divided instead.
+    // Tensors that have forms may have to be divided instead. With forms of others, a plan may be faster.
     PlanningOptions without_forms = limits;
     without_forms.ways.compress = false;
     Result<PlanWithWays> made = planning::plan_with_all_ways(trace, machine, without_forms, options);
-    return made ? std::move(made) : std::move(best);
+    if (!made) return best;
+    made->plan.predicted.lower_bound = planning::compute_time(trace);
+    return made;
   }
   if (fewer.empty()) return best;
   // The bounds of the others are for fewer ways.
