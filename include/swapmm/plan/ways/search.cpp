@@ -471,7 +471,7 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
   };
   Result<PlanWithWays> best = planning::plan_with_all_ways(trace, machine, within_share(0), options);
   if (!best && fewer.empty() && planning::ways_in(trace).compress && limits.ways.compress) {
-    // Tensors that have forms may have to be divided instead. With forms of others, a plan may be faster.
+    // Tensors that have forms may have to be divided instead. The bound of that search is for plans without forms.
     PlanningOptions without_forms = limits;
     without_forms.ways.compress = false;
     Result<PlanWithWays> made = planning::plan_with_all_ways(trace, machine, without_forms, options);
@@ -480,7 +480,6 @@ Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, 
     return made;
   }
   if (fewer.empty()) return best;
-  // The bounds of the others are for fewer ways.
   const auto bound = best ? best->plan.predicted.lower_bound : planning::compute_time(trace);
   const auto rank = [](const PlanWithWays& made) {
     const Prediction& predicted = made.plan.predicted;
