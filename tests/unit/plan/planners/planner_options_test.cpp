@@ -419,7 +419,7 @@ TEST_CASE(
 }
 
 TEST_CASE("parameters out of all proportion make valid plans, or none") {
-  const Case one = case_of(2);
+  const Case one = case_of(3, 8);
   BestOptions nothing;
   nothing.rounds = -1;
   nothing.annealing = {.work = 0, .least_tries = 0, .most_tries = 0, .tries_per_absence = 0};
