@@ -152,8 +152,11 @@ swapmm_files(include/swapmm/plan/v2/validation
   HEADERS findings order part_events parts place_check value_check
   SOURCES order part_events parts place_check validator value_check)
 swapmm_files(include/swapmm/plan/ways
-  HEADERS bound candidate changes checkpoints choices history pieces refinement turn units written
-  SOURCES bound candidate changes checkpoints choices history pieces refinement search turn units written)
+  HEADERS bound candidate changes checkpoints choices refinement turn units
+  SOURCES bound candidate changes checkpoints choices refinement search turn units)
+swapmm_files(include/swapmm/plan/ways/program
+  HEADERS history pieces written
+  SOURCES history pieces written)
 swapmm_files(include/swapmm/plan/v2/schedule
   HEADERS prediction waits
   SOURCES waits)

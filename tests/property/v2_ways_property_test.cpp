@@ -14,7 +14,7 @@
 #include <swapmm/plan/v2/planners.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
 #include <swapmm/plan/v2/validate.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 #include "support/effort.hpp"
 #include "support/random_trace.hpp"

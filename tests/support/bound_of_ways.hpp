@@ -7,7 +7,7 @@
 
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/ways/bound.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::test {
 

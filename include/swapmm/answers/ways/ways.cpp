@@ -8,8 +8,8 @@
 
 #include <swapmm/answers/quantities.hpp>
 #include <swapmm/ir/liveness.hpp>
-#include <swapmm/plan/ways/history.hpp>
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
 
 namespace swapmm::answers {
 namespace {

@@ -13,7 +13,7 @@
 #include <swapmm/plan/problem/overlap_ledger.hpp>
 #include <swapmm/plan/relaxation/lower_bound.hpp>
 #include <swapmm/plan/relaxation/replay_bound.hpp>
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
 
 namespace swapmm::planning {
 namespace {

@@ -8,7 +8,7 @@
 #include <swapmm/plan/machine.hpp>
 #include <swapmm/plan/planner_options.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::planning {
 

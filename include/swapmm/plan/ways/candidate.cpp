@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/ways/written.hpp>
+#include <swapmm/plan/ways/program/written.hpp>
 
 namespace swapmm::planning {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/ways.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::planning {
 

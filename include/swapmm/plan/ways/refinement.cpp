@@ -12,7 +12,7 @@
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/ways/changes.hpp>
 #include <swapmm/plan/ways/checkpoints.hpp>
-#include <swapmm/plan/ways/written.hpp>
+#include <swapmm/plan/ways/program/written.hpp>
 
 namespace swapmm::planning {
 namespace {

@@ -15,7 +15,7 @@
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/choices.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 #include <swapmm/plan/ways/turn.hpp>
 
 namespace swapmm::planning {

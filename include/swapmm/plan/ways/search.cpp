@@ -17,12 +17,12 @@
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/choices.hpp>
-#include <swapmm/plan/ways/history.hpp>
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
+#include <swapmm/plan/ways/program/written.hpp>
 #include <swapmm/plan/ways/refinement.hpp>
 #include <swapmm/plan/ways/turn.hpp>
 #include <swapmm/plan/ways/units.hpp>
-#include <swapmm/plan/ways/written.hpp>
 
 namespace swapmm::planning {
 namespace {

@@ -11,8 +11,8 @@
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
-#include <swapmm/plan/ways/pieces.hpp>
-#include <swapmm/plan/ways/written.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
+#include <swapmm/plan/ways/program/written.hpp>
 
 namespace swapmm::planning {
 namespace {

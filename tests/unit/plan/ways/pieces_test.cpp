@@ -14,7 +14,7 @@
 #include <swapmm/plan/validate.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/bound.hpp>
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
 
 namespace swapmm::test::pieces_test {
 using std::chrono::nanoseconds;

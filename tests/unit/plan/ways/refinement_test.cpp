@@ -18,7 +18,7 @@
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/choices.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 #include "support/bound_of_ways.hpp"
 

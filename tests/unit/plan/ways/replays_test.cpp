@@ -12,8 +12,8 @@
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/bound.hpp>
 #include <swapmm/plan/ways/choices.hpp>
-#include <swapmm/plan/ways/history.hpp>
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
 
 #include "support/bound_of_ways.hpp"
 

@@ -25,7 +25,7 @@
 #include <swapmm/plan/v2/ways/search_ways.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/bound.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::v2 {
 namespace {

@@ -14,7 +14,7 @@
 #include <swapmm/plan/v2/relaxation/shared_bound.hpp>
 #include <swapmm/plan/v2/relaxation/store_bound.hpp>
 #include <swapmm/plan/ways/bound.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::v2 {
 namespace {

@@ -17,7 +17,7 @@
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
 #include <swapmm/plan/ways/changes.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::v2::planning {
 namespace {

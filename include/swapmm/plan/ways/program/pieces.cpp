@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
 
 #include <algorithm>
 #include <cstddef>

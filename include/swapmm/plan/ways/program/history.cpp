@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <swapmm/plan/ways/written.hpp>
+#include <swapmm/plan/ways/program/written.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <swapmm/plan/ways/pieces.hpp>
+#include <swapmm/plan/ways/program/pieces.hpp>
 
 namespace swapmm::planning {
 namespace {

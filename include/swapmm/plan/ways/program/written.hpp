@@ -3,7 +3,7 @@
 
 #include <swapmm/base/result.hpp>
 #include <swapmm/plan/ways.hpp>
-#include <swapmm/plan/ways/history.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::planning {
 
