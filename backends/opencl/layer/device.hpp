@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -79,6 +80,8 @@ class DeviceBudget {
   /// To be called before the driver's own object is released. Its bytes come back when the driver has destroyed it.
   void note_release() { releases_.fetch_add(1, std::memory_order_relaxed); }
   [[nodiscard]] Bytes pinned() const { return Bytes{pinned_.load(std::memory_order_acquire)}; }
+  /// What the budget has beside that: no larger buffer is ever on the device.
+  [[nodiscard]] Bytes swappable() const { return budget_ - std::min(budget_, pinned()); }
 
   // ---- for the report
 

@@ -231,7 +231,7 @@ cl_int Memory::pin() {
   context().device().count_passed(PassedThrough::buffer, size);
   Tensor value;
   if (!tensor(value)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  if (size > context().device().budget() - context().device().pinned()) {
+  if (size > context().device().swappable()) {
     status = upload_initial();
     if (status == CL_SUCCESS) status = write_by_host(context(), value, facts_.size, made.get());
   } else {

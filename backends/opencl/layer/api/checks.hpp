@@ -3,7 +3,6 @@
 
 // What commands on buffers have in common.
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
@@ -112,8 +111,7 @@ template <class Run, class Host>
 [[nodiscard]] cl_int on_range(Context& context, const Command& command, Memory& memory, Access access,
                               std::size_t offset, std::size_t size, cl_event* native, Run&& run, Host&& host) {
   Memory& root = memory.root();
-  const Bytes pinned = std::min(context.device().pinned(), context.device().budget());
-  if (Bytes{root.facts().size} > context.device().budget() - pinned && root.native() == nullptr) {
+  if (Bytes{root.facts().size} > context.device().swappable() && root.native() == nullptr) {
     submit_held_back(context);
     if (const cl_int status = root.upload_initial(); status != CL_SUCCESS) return status;
     Tensor tensor;

@@ -56,8 +56,7 @@ class _Session:
         looks = Looks(adapter)
         self.interrupts = Interrupts(adapter)
         self.parts: List[Any] = []
-        self.hooks: List[Any] = []  # of models whose calls are iterations
-        self.models: Any = _weakref.WeakSet()
+        self.hooks: Any = _weakref.WeakKeyDictionary()  # by model: those whose calls are iterations
         try:
             with adapter.lock:
                 self.interrupts.install()
@@ -71,15 +70,14 @@ class _Session:
 
     def watch(self, model: _torch.nn.Module) -> None:
         """Each call of it is an iteration."""
-        if model not in self.models:
-            self.models.add(model)
-            self.hooks.append(model.register_forward_hook(_ended))
+        if model not in self.hooks:
+            self.hooks[model] = model.register_forward_hook(_ended)
 
     def close(self) -> None:
         """Signals wait until all values are in their storages."""
         try:
             with self.adapter.lock:
-                for hook in self.hooks:
+                for hook in self.hooks.values():
                     hook.remove()
                 self.mode.leave()
                 for part in reversed(self.parts):

@@ -63,8 +63,7 @@ class Requests:
         """Counts what has come back."""
         while self._gone:
             gone = self._gone.popleft()
-            if self._numbers.get(gone.key, (None,))[0] == gone.number:
-                del self._numbers[gone.key]
+            self._numbers.pop(gone.key, None)
             self._events.append((gone.number, -gone.bytes))
             self._now -= gone.bytes
 

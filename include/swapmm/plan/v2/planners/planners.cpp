@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/problem/part_of_time.hpp>
@@ -180,9 +181,7 @@ Result<Plan> plan_on_demand(planning::Victim victim, const Trace& trace, const M
 }
 
 /// The same plan, in which everything runs at the same time that may.
-Result<Plan> plan_overlapped(planning::Victim victim, planning::Holes holes, const Trace& trace,
-                             const Machine& machine) {
-  Result<Plan> plan = planning::on_demand(trace, machine, victim, holes);
+Result<Plan> overlapped(const Trace& trace, Result<Plan> plan) {
   if (!plan) return plan;
   planning::write_waits(trace, *plan);
   planning::predict(trace, *plan);
@@ -202,21 +201,25 @@ Result<Plan> spread_near_or_far(std::string_view planner, const Trace& trace, co
 /// as long as a first good plan.
 Result<Plan> plan_best(const Trace& trace, const Machine& machine, const PlanningOptions& options,
                        const planning::LazyBound& bound) {
-  Result<Plan> best = plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
+  constexpr auto furthest = planning::Victim::used_furthest_ahead;
+  constexpr auto least_recent = planning::Victim::least_recently_used;
+  std::vector<Result<Plan>> serial{plan_on_demand(furthest, trace, machine)};
+  Result<Plan> best = serial.front();
   const auto offer = [&](Result<Plan> plan) {
     if (plan && (!best || plan->predicted.iteration < best->predicted.iteration)) best = std::move(plan);
   };
   if (best && best->predicted.iteration == best->predicted.compute) return best;
   // It is rarely the better one.
   const auto has_time = [&] { return !options.go_on || options.go_on(PlanningProgress{.part = 0.1}); };
-  if (!best || has_time()) offer(plan_on_demand(planning::Victim::least_recently_used, trace, machine));
+  if (!best || has_time()) {
+    serial.push_back(plan_on_demand(least_recent, trace, machine));
+    offer(serial.back());
+  }
   if (trace.engines.size() > 1) {
-    for (const planning::Holes holes : {planning::Holes::lowest, planning::Holes::in_turn}) {
-      for (const planning::Victim victim :
-           {planning::Victim::used_furthest_ahead, planning::Victim::least_recently_used}) {
-        offer(plan_overlapped(victim, holes, trace, machine));
-      }
+    for (const planning::Victim victim : {furthest, least_recent}) {
+      serial.push_back(planning::on_demand(trace, machine, victim, planning::Holes::in_turn));
     }
+    for (Result<Plan>& plan : serial) offer(overlapped(trace, std::move(plan)));
   }
   const auto is_optimal = [&] { return best && best->predicted.iteration <= bound(best->predicted.iteration); };
   const auto offer_spread = [&](const PlanningOptions& limits) {
