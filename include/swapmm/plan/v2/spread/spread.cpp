@@ -3,26 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
-#include <swapmm/plan/v2/spread/spread_plans.hpp>
+#include <swapmm/plan/v2/spread/spread_shared.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
 
-/// How many speeds of the merged host are tried, from what all links carry together down to what the slowest carries.
-/// Fewer than all are right if devices share links, or if near memories are small.
 constexpr int speeds = 4;
-/// How often a planner that searches may ask whether to go on when a speed is tried. It asks every few milliseconds.
-constexpr int short_search = 60;
 
 /// The slowest link to a store, as a part of all links to the stores of its device; the largest of all devices.
 double slowest_part(const Machine& machine, const std::vector<std::vector<Store>>& stores) {
@@ -40,13 +32,44 @@ double slowest_part(const Machine& machine, const std::vector<std::vector<Store>
   return largest;
 }
 
+/// The least part of its rate that a link has while all that share a capacity with it copy.
+double shared_part(const Machine& machine) {
+  double least = 1;
+  for (std::size_t c = 0; c < machine.capacities.size(); ++c) {
+    double sum = 0;
+    for (const Link& link : machine.links) {
+      const bool uses = std::ranges::count(link.capacities, id_at<CapacityId>(c)) != 0;
+      if (uses) sum += static_cast<double>(link.bytes_per_second);
+    }
+    if (sum > 0) least = std::min(least, static_cast<double>(machine.capacities[c].bytes_per_second) / sum);
+  }
+  return least;
+}
+
 }  // namespace
 
-Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double speed, const PlanningOptions& options) {
+std::vector<double> speeds_to_spread(const SpreadCase& all) {
+  std::vector<double> result{1};
+  const double least = std::min(slowest_part(all.machine, all.stores), shared_part(all.machine));
+  for (int i = 1; i < speeds && least < 1; ++i) {
+    result.push_back(std::pow(least, static_cast<double>(i) / (speeds - 1)));
+  }
+  return result;
+}
+
+Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double speed, const PlanningOptions& options,
+                       std::optional<int> most_questions) {
   std::vector<swapmm::Plan> plans;
+  const auto count = static_cast<double>(all.parts.size());
   for (std::size_t part = 0; part < all.parts.size(); ++part) {
+    const auto before = static_cast<double>(part);
+    PlanningOptions limits = swapmm::planning::in_part_of_time(options, before / count, (before + 1) / count);
+    if (most_questions) {
+      limits = swapmm::planning::for_short_search(std::move(limits), *most_questions);
+      limits.note = {};  // a longer search says the same
+    }
     Result<swapmm::Plan> plan =
-        swapmm::make_plan(planner, all.parts[part].trace, machine_of_part(all, part, speed), options);
+        swapmm::make_plan(planner, all.parts[part].trace, machine_of_part(all, part, speed), limits);
     if (!plan) return plan.problem();
     plans.push_back(*std::move(plan));
   }
@@ -66,16 +89,12 @@ Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double s
 Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine& machine,
                     const PlanningOptions& options) {
   const Result<SpreadCase> all = make_spread_case(trace, machine);
-  if (!all) return all.problem();
+  if (!all) return trace.engines.empty() ? all.problem() : spread_shared(planner, trace, machine, options);
   std::optional<Plan> best;
   std::optional<Problem> problem;
   double best_speed = 1;
-  const double slowest = slowest_part(machine, all->stores);
-  for (int i = 0; i < speeds && (i == 0 || slowest < 1); ++i) {
-    const double speed = i == 0 ? 1 : std::pow(slowest, static_cast<double>(i) / (speeds - 1));
-    PlanningOptions shorter = swapmm::planning::for_short_search(options, short_search);
-    shorter.note = {};  // the long search says the same
-    Result<Plan> plan = spread_at(planner, *all, speed, shorter);
+  for (const double speed : speeds_to_spread(*all)) {
+    Result<Plan> plan = spread_at(planner, *all, speed, options, short_search);
     if (!plan) {
       problem = plan.problem();
     } else if (!best || plan->predicted.iteration < best->predicted.iteration) {

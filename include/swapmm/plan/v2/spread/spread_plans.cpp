@@ -9,6 +9,7 @@
 #include <swapmm/plan/problem/slower_links.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/schedule/waits.hpp>
+#include <swapmm/plan/v2/spread/hand_over.hpp>
 #include <swapmm/plan/v2/spread/serial_order.hpp>
 
 namespace swapmm::v2::planning {
@@ -18,13 +19,59 @@ namespace {
 struct PlacedCommand {
   std::uint32_t before = 0;  // the operation of the whole trace before which it runs
   std::size_t part = 0;
-  std::uint32_t index = 0;  // in the device's plan
+  std::uint32_t index = 0;  // in the device's plan, or in the list of values that leave
+  bool is_leaving = false;
+};
+
+/// Which values of a part's tensors are copied to the host at once, whatever the part's plan does.
+class LeavingVersions {
+ public:
+  LeavingVersions(const EnginePart& part, std::size_t number, const std::vector<LeavingValue>& leaving)
+      : writes_(part.tensors.size()) {
+    std::vector<std::vector<std::uint32_t>> left(part.tensors.size());
+    for (const LeavingValue& value : leaving) {
+      if (value.part == number) left[index(value.tensor)].push_back(value.after);
+    }
+    for (std::uint32_t i = 0; i < part.trace.operations.size(); ++i) {
+      for_each_access(part.trace.operations[i], [&](TensorId tensor, Access access) {
+        const std::vector<std::uint32_t>& all = left[index(tensor)];
+        if (access == Access::read || all.empty()) return;
+        writes_[index(tensor)].push_back({i, std::ranges::find(all, i) != all.end()});
+      });
+    }
+  }
+
+  /// Whether the value that the tensor has before this operation of the part is one of them.
+  [[nodiscard]] bool leaves(TensorId tensor, std::uint32_t before) const {
+    const std::vector<Write>& writes = writes_[index(tensor)];
+    if (writes.empty()) return false;
+    const auto next = std::ranges::lower_bound(writes, before, {}, &Write::operation);
+    return next == writes.begin() ? writes.back().leaves : std::prev(next)->leaves;
+  }
+
+ private:
+  struct Write {
+    std::uint32_t operation = 0;
+    bool leaves = false;
+  };
+  std::vector<std::vector<Write>> writes_;  // of each tensor of which a value leaves
 };
 
 class Spreader {
  public:
   Spreader(const SpreadCase& all, const std::vector<const swapmm::Plan*>& plans)
-      : trace_(all.trace), machine_(all.machine), parts_(all.parts), stores_(all.stores), plans_(plans) {}
+      : trace_(all.trace),
+        machine_(all.machine),
+        parts_(all.parts),
+        stores_(all.stores),
+        leaving_(all.leaving),
+        plans_(plans) {
+    for (const LeavingValue& value : leaving_) {
+      swapmm::Command& copy = copies_out_.emplace_back();
+      copy.kind = swapmm::CommandKind::swap_out;
+      copy.tensor = value.tensor;
+    }
+  }
 
   Result<SpreadPlan> run() {
     put_in_order();
@@ -33,8 +80,10 @@ class Spreader {
         assign_stores(machine_, stores_, stored_, static_cast<std::uint32_t>(order_.size()) + 1);
     if (!places) return places.problem();
     places_ = *std::move(places);
+    if (!has_links()) return Problem{"the host is not linked to a device directly"};
     write_initial();
     for (std::uint32_t step = 0; step < order_.size(); ++step) write(step);
+    if (!leaving_.empty()) hand_over();
     write_waits(trace_, machine_, result_);
     spread_.plan.trace_digest = digest(trace_);
     spread_.plan.machine = machine_;
@@ -45,7 +94,7 @@ class Spreader {
 
  private:
   [[nodiscard]] const swapmm::Command& command(const PlacedCommand& at) const {
-    return plans_[at.part]->commands[at.index];
+    return at.is_leaving ? copies_out_[at.index] : plans_[at.part]->commands[at.index];
   }
   [[nodiscard]] TensorId whole(std::size_t part, TensorId tensor) const { return parts_[part].tensors[index(tensor)]; }
 
@@ -53,20 +102,33 @@ class Spreader {
     const auto n = static_cast<std::uint32_t>(trace_.operations.size());
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       const SerialOrder order = serial_order(*plans_[part], parts_[part].operations.size());
+      const LeavingVersions& leaves = leaves_.emplace_back(parts_[part], part, leaving_);
       for (std::size_t c = 0; c < order.commands.size(); ++c) {
         const std::uint32_t before = order.before[c];
+        const swapmm::Command& moved = plans_[part]->commands[order.commands[c]];
+        if (moved.kind == swapmm::CommandKind::swap_out && leaves.leaves(moved.tensor, before)) continue;
         const bool behind = before == parts_[part].operations.size();
         const std::uint32_t at = behind ? n : static_cast<std::uint32_t>(parts_[part].operations[before]);
         order_.push_back({at, part, order.commands[c]});
       }
     }
-    std::ranges::stable_sort(order_, {}, &PlacedCommand::before);
+    for (std::uint32_t v = 0; v < leaving_.size(); ++v) {
+      const LeavingValue& value = leaving_[v];
+      const auto made = static_cast<std::uint32_t>(parts_[value.part].operations[value.after]);
+      order_.push_back({made + 1, value.part, v, true});
+    }
+    // What leaves comes first: others may wait for it.
+    std::ranges::stable_sort(order_, {}, [](const PlacedCommand& at) { return std::pair(at.before, !at.is_leaving); });
   }
 
   // Which tensors leave their device or come from the host, and when they take and give back their places there.
   void find_stored() {
     stored_of_.assign(trace_.tensors.size(), none);
     last_in_.assign(trace_.tensors.size(), none);
+    users_.assign(trace_.tensors.size(), 0);
+    for (const EnginePart& part : parts_) {
+      for (const TensorId tensor : part.tensors) ++users_[index(tensor)];
+    }
     std::vector<bool> first_is_out(trace_.tensors.size(), false);
     const auto steps = static_cast<std::uint32_t>(order_.size()) + 1;
     const auto stored = [&](std::size_t part, TensorId tensor, std::uint32_t step) -> StoredTensor& {
@@ -92,7 +154,8 @@ class Spreader {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       for (std::size_t t = 0; t < parts_[part].tensors.size(); ++t) {
         const TensorId tensor = parts_[part].tensors[t];
-        if (trace_.tensors[index(tensor)].kind == TensorKind::input) stored(part, tensor, 0).in_host = true;
+        if (parts_[part].trace.tensors[t].kind == TensorKind::input) stored(part, tensor, 0).in_host = true;
+        if (users_[index(tensor)] > 1 && stored_of_[index(tensor)] != none) stored(part, tensor, 0).in_host = true;
       }
       for (const HostRead& read : parts_[part].trace.host_reads)
         stored(part, whole(part, read.tensor), 0).in_host = true;
@@ -117,7 +180,7 @@ class Spreader {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       for (const Resident& resident : plans_[part]->initial) {
         const TensorId tensor = whole(part, resident.tensor);
-        clean[index(tensor)] = resident.host_valid;
+        if (!resident.host_valid && !leaves_[part].leaves(resident.tensor, 0)) clean[index(tensor)] = false;
         result_.initial.push_back({tensor, std::nullopt, FormId::plain, parts_[part].memory, resident.offset, true});
       }
     }
@@ -135,6 +198,25 @@ class Spreader {
 
   [[nodiscard]] const Store& store(std::size_t stored) const {
     return stores_[stored_[stored].part][places_[stored].store];
+  }
+
+  /// The links of another part to the same store; null if there are none.
+  [[nodiscard]] const Store* store_for(std::size_t part, TensorId tensor) const {
+    const std::vector<Store>& of_part = stores_[part];
+    const auto found = std::ranges::find(of_part, store(stored_of_[index(tensor)]).memory, &Store::memory);
+    return found == of_part.end() ? nullptr : &*found;
+  }
+  [[nodiscard]] bool has_links() const {
+    return std::ranges::all_of(order_, [this](const PlacedCommand& at) {
+      const swapmm::Command& moved = command(at);
+      const bool copies = moved.kind == swapmm::CommandKind::swap_in || moved.kind == swapmm::CommandKind::swap_out;
+      return !copies || store_for(at.part, whole(at.part, moved.tensor)) != nullptr;
+    });
+  }
+
+  void hand_over() {
+    const std::vector<CommandOrigin> origins = std::exchange(spread_.origins, {});
+    for (const std::uint32_t c : hand_over_directly(trace_, machine_, result_)) spread_.origins.push_back(origins[c]);
   }
 
   void add(const PlacedCommand& at, Command command) {
@@ -162,13 +244,13 @@ class Spreader {
         break;
       case swapmm::CommandKind::swap_in:
         command.kind = CommandKind::copy;
-        command.link = store(stored_of_[tensor]).in;
+        command.link = store_for(at.part, command.tensor)->in;
         command.offset = old.offset;
         break;
       case swapmm::CommandKind::swap_out: {
         const std::size_t stored = stored_of_[tensor];
         command.kind = CommandKind::copy;
-        command.link = store(stored).out;
+        command.link = store_for(at.part, command.tensor)->out;
         const bool passing = last_in_[tensor] != none;
         const bool limited = machine_.memories[index(store(stored).memory)].bytes.has_value();
         if (passing && limited && stored_[stored].start == step) command.offset = places_[stored].offset;
@@ -192,8 +274,12 @@ class Spreader {
   const Machine& machine_;
   const std::vector<EnginePart>& parts_;
   const std::vector<std::vector<Store>>& stores_;
+  const std::vector<LeavingValue>& leaving_;
   const std::vector<const swapmm::Plan*>& plans_;  // of each part
+  std::vector<swapmm::Command> copies_out_;        // of leaving_
+  std::vector<LeavingVersions> leaves_;            // of each part
   std::vector<PlacedCommand> order_;
+  std::vector<std::size_t> users_;  // of each tensor: how many tensors of parts stand for it
   std::vector<StoredTensor> stored_;
   std::vector<std::size_t> stored_of_;  // of each tensor: its position in stored_
   std::vector<std::size_t>
@@ -211,14 +297,24 @@ Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine) 
   return make_spread_case(trace, machine, *std::move(parts));
 }
 
-SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts) {
+SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts,
+                            std::vector<LeavingValue> leaving) {
   std::vector<MemoryId> devices;
   for (const EnginePart& part : parts) devices.push_back(part.memory);
-  return {trace, machine, std::move(parts), find_stores(machine, devices)};
+  return {trace, machine, std::move(parts), find_stores(machine, devices), std::move(leaving)};
 }
 
 swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed) {
-  return swapmm::planning::with_slower_links(*with_one_host(all.machine, all.parts[part].memory), speed);
+  const MemoryId memory = all.parts[part].memory;
+  if (all.leaving.empty()) return swapmm::planning::with_slower_links(*with_one_host(all.machine, memory), speed);
+  // What other devices compute does not come from the host over links between devices.
+  Machine with_stores = all.machine;
+  std::erase_if(with_stores.links, [&](const Link& link) {
+    return std::ranges::any_of(all.parts, [&](const EnginePart& other) {
+      return other.memory != memory && (other.memory == link.from || other.memory == link.to);
+    });
+  });
+  return swapmm::planning::with_slower_links(*with_one_host(with_stores, memory), speed);
 }
 
 Result<SpreadPlan> spread_plans(const SpreadCase& all, const std::vector<const swapmm::Plan*>& plans) {

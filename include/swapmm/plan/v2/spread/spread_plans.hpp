@@ -11,6 +11,7 @@
 #include <swapmm/plan/plan.hpp>
 #include <swapmm/plan/v2/plan.hpp>
 #include <swapmm/plan/v2/spread/engine_part.hpp>
+#include <swapmm/plan/v2/spread/shared_parts.hpp>
 #include <swapmm/plan/v2/spread/stores.hpp>
 
 namespace swapmm::v2::planning {
@@ -21,13 +22,15 @@ struct SpreadCase {
   const Machine& machine;
   std::vector<EnginePart> parts;           ///< each has a memory with a limit
   std::vector<std::vector<Store>> stores;  ///< of each part, fastest first
+  std::vector<LeavingValue> leaving{};     ///< what parts need of each other; ascending by part, tensor, operation
 };
 
 /// A Problem if engines share tensors or memories.
 [[nodiscard]] Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine);
 
 /// The same for parts that are known.
-[[nodiscard]] SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts);
+[[nodiscard]] SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts,
+                                          std::vector<LeavingValue> leaving = {});
 
 /// The machine for which a part is planned alone: all other memories are one host, which has a part of its speed.
 [[nodiscard]] swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed);
@@ -35,7 +38,9 @@ struct SpreadCase {
 /// Where a command of a plan for all devices comes from.
 struct CommandOrigin {
   std::size_t part = 0;
-  std::uint32_t command = 0;  ///< of the part's plan; of what gives a store's place back, the copy before it
+  /// Of the part's plan; of what gives a store's place back, the copy before it. A position in SpreadCase::leaving for
+  /// copies of these values.
+  std::uint32_t command = 0;
 };
 
 /// A plan for all devices. Its commands are in an order in which they could run one after another.

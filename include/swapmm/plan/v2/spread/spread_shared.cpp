@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <swapmm/plan/v2/spread/spread_shared.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <swapmm/plan/problem/part_of_time.hpp>
+#include <swapmm/plan/v2/engines.hpp>
+#include <swapmm/plan/v2/schedule/prediction.hpp>
+#include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/spread/shared_parts.hpp>
+#include <swapmm/plan/v2/spread/spread.hpp>
+#include <swapmm/plan/v2/spread/spread_plans.hpp>
+#include <swapmm/plan/v2/spread/timeline.hpp>
+#include <swapmm/plan/v2/validate.hpp>
+
+namespace swapmm::v2::planning {
+namespace {
+
+/// How often the times of the best plan are planned with again.
+constexpr int most_lines = 4;
+/// With a time limit, short searches end after this part of it.
+constexpr double end_of_short = 0.6;
+
+/// The parts of a program in the order of a time line.
+class SharedProgram {
+ public:
+  SharedProgram(const Trace& trace, const Machine& machine, Timeline line, WhatLeaves kept)
+      : trace_(trace), order_(std::move(line.order)), ordered_(in_order(trace, order_)) {
+    const std::vector<Span> spans = std::exchange(line.spans, {});
+    for (const OperationId id : order_) line.spans.push_back(spans[index(id)]);
+    Result<SharedParts> parts = shared_parts(ordered_, machine, line, kept);
+    if (parts) {
+      all_.emplace(make_spread_case(ordered_, machine, std::move(parts->parts), std::move(parts->leaving)));
+    } else {
+      problem_ = parts.problem();
+    }
+  }
+  SharedProgram(const SharedProgram&) = delete;
+  SharedProgram& operator=(const SharedProgram&) = delete;
+
+  /// Nothing if there is a problem.
+  [[nodiscard]] const std::optional<SpreadCase>& all() const { return all_; }
+  [[nodiscard]] const Problem& problem() const { return problem_; }
+
+  [[nodiscard]] Result<Plan> plan(std::string_view planner, double speed, const PlanningOptions& options,
+                                  std::optional<int> most_questions = {}) const {
+    Result<Plan> plan = spread_at(planner, *all_, speed, options, most_questions);
+    return plan ? for_trace(*std::move(plan)) : plan;
+  }
+
+ private:
+  /// A plan for the trace in the order of the time line as one for the trace.
+  [[nodiscard]] Result<Plan> for_trace(Plan plan) const {
+    const detail::Engines engines(trace_, plan.machine);
+    const auto n = static_cast<std::uint32_t>(order_.size());
+    for (Command& command : plan.commands) {
+      for (Wait& wait : command.after) {
+        if (wait.on != Wait::On::operation) continue;
+        const std::int32_t back = wait.index < 0 ? static_cast<std::int32_t>(n) : 0;
+        wait.index = static_cast<std::int32_t>(order_[static_cast<std::size_t>(wait.index + back)]) - back;
+      }
+      for (std::uint32_t& operation : command.before_operations) {
+        operation = static_cast<std::uint32_t>(order_[operation % n]) + operation / n * n;
+      }
+      std::ranges::sort(command.before_operations);
+      if (!command.position) continue;
+      // The same position among the operations of its engine.
+      std::uint32_t at = *command.position;
+      while (at < n && engines.engine(order_[at]) != engine_of(plan.machine, command.link)) ++at;
+      command.position = at < n ? static_cast<std::uint32_t>(order_[at]) : n;
+    }
+    plan.trace_digest = digest(trace_);
+    if (const auto violations = validate(trace_, plan); !violations.empty()) {
+      return Problem{"the plan is not valid, which is a mistake of swapmm: " + violations.front().message};
+    }
+    predict(trace_, plan);
+    return plan;
+  }
+
+  const Trace& trace_;
+  std::vector<OperationId> order_;
+  Trace ordered_;
+  std::optional<SpreadCase> all_;
+  Problem problem_;
+};
+
+class SharedSpread {
+ public:
+  SharedSpread(std::string_view planner, const Trace& trace, const Machine& machine, const PlanningOptions& options)
+      : planner_(planner),
+        trace_(trace),
+        machine_(machine),
+        options_(options),
+        short_(swapmm::planning::in_part_of_time(options, 0, end_of_short)) {}
+
+  Result<Plan> run() {
+    const Result<Timeline> line = make_timeline(trace_, machine_);
+    if (!line) return line.problem();
+    for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once}) try_line(*line, kept, {});
+    for (int i = 0; i < most_lines && best_ && has_time(); ++i) {
+      const std::chrono::nanoseconds before = best_->predicted.iteration;
+      const std::vector<Span> spans = simulate(trace_, *best_).operations;
+      const Result<Timeline> next = make_timeline(trace_, machine_, spans);
+      if (!next) break;
+      const double speed = speed_;
+      for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once}) {
+        try_line(*next, kept, speed);
+      }
+      if (best_->predicted.iteration >= before) break;
+    }
+    if (!best_) return *problem_;
+    if (has_time()) {
+      Result<Plan> plan = program_->plan(planner_, speed_, swapmm::planning::in_part_of_time(options_, end_of_short, 1));
+      if (plan) offer(*std::move(plan));
+    }
+    return *std::move(best_);
+  }
+
+ private:
+  [[nodiscard]] bool has_time() const { return !short_.go_on || short_.go_on({}); }
+
+  /// Short searches at this speed, or at all.
+  void try_line(const Timeline& line, WhatLeaves kept, std::optional<double> only) {
+    const auto program = std::make_shared<const SharedProgram>(trace_, machine_, line, kept);
+    if (!program->all()) {
+      problem_ = program->problem();
+      return;
+    }
+    const std::vector<double> speeds = only ? std::vector{*only} : speeds_to_spread(*program->all());
+    for (const double speed : speeds) {
+      if (best_ && !has_time()) return;
+      Result<Plan> plan = program->plan(planner_, speed, short_, short_search);
+      if (!plan) {
+        if (!problem_) problem_ = plan.problem();
+      } else if (offer(*std::move(plan))) {
+        program_ = program;
+        speed_ = speed;
+      }
+    }
+  }
+
+  /// Returns whether it is the best plan so far.
+  bool offer(Plan plan) {
+    if (best_ && plan.predicted.iteration >= best_->predicted.iteration) return false;
+    best_ = std::move(plan);
+    return true;
+  }
+
+  std::string_view planner_;
+  const Trace& trace_;
+  const Machine& machine_;
+  const PlanningOptions& options_;
+  const PlanningOptions short_;
+  std::optional<Plan> best_;
+  std::shared_ptr<const SharedProgram> program_;  // of the best plan, at speed_
+  double speed_ = 1;
+  std::optional<Problem> problem_;
+};
+
+}  // namespace
+
+Result<Plan> spread_shared(std::string_view planner, const Trace& trace, const Machine& machine,
+                           const PlanningOptions& options) {
+  return SharedSpread(planner, trace, machine, options).run();
+}
+
+}  // namespace swapmm::v2::planning
