@@ -167,8 +167,8 @@ swapmm_files(include/swapmm/plan/v2/long_run
   HEADERS step_names turn
   SOURCES predicted_profile turn)
 swapmm_files(include/swapmm/plan/v2/ways
-  HEADERS search_ways written_plan
-  SOURCES from_ways search_ways to_ways)
+  HEADERS search_ways way_parts written_plan
+  SOURCES from_ways search_ways to_ways way_parts)
 swapmm_files(include/swapmm/plan/validation
   HEADERS findings happens_before place_check tensor_events value_check
   SOURCES happens_before place_check tensor_events validator value_check)

@@ -96,7 +96,7 @@ struct EncodedTensor {
 /// A program with its other ways written out: as operations, and as tensors for encoded values. Between the last use
 /// and what brings a value back it is dead, so a plan for this program need not keep it.
 struct WrittenTrace {
-  /// Its tensors are the parts of the original's, then one for each of `encoded`. It is of version 1.
+  /// Its tensors are the parts of the original's, then one for each of `encoded`. It is of version 1, but for engines.
   Trace trace;
   std::vector<WrittenStep> steps;      ///< what each operation is
   std::vector<TensorPart> parts;       ///< ascending
@@ -104,9 +104,9 @@ struct WrittenTrace {
 };
 
 /// Writes ways out. Behind an operation come its encodings; before one come its decodings, and then its replays, in the
-/// order of the operations that they repeat. The same way twice counts once. An access to a part of a
-/// tensor that is not divided counts as one to all of it. A Problem if a way is not possible, or if the trace has
-/// engines. Takes (operations + ways) x log(ways).
+/// order of the operations that they repeat. They run on the engine of the operation that is repeated, or that they are
+/// next to. The same way twice counts once. An access to a part of a tensor that is not divided counts as one to all of
+/// it. A Problem if a way is not possible. Takes (operations + ways) x log(ways).
 [[nodiscard]] SWAPMM_EXPORT Result<WrittenTrace> with_ways(const Trace& trace, const WaysBack& ways);
 
 /// A plan with other ways back.

@@ -24,7 +24,7 @@ class DirectCopies {
         is_read_by_host_(trace.tensors.size(), false) {
     for (const HostRead& read : trace.host_reads) is_read_by_host_[index(read.tensor)] = true;
     for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
-      put(id_at<TensorId>(t), machine.host, 0);
+      if (!machine.memories[index(machine.host)].bytes) put(id_at<TensorId>(t), machine.host, 0);
       if (trace.tensors[t].kind != TensorKind::input) continue;
       is_read_by_host_[t] = true;  // the host has it for a reason of its own
       given_[giving_operation(trace.tensors[t], trace.operations.size())].push_back(id_at<TensorId>(t));

@@ -65,8 +65,11 @@ class PartLine {
   };
 
   /// What an operation uses stays there until it ends, even if others have begun, and what leaves until it has left:
-  /// `leaving` has these. Not if `room` is too small for it.
-  void keep_tensors(const std::vector<Kept>& leaving, Bytes room) {
+  /// `leaving` has these. Not if the memory has too little room for it.
+  void keep_tensors(const std::vector<Kept>& leaving, const Memory& memory) {
+    const auto size_of = [&](TensorId tensor) {
+      return round_up(part_.trace.tensors[index(tensor)].bytes, memory.alignment);
+    };
     std::vector<Kept> kept;
     std::vector<TraceOperation>& operations = part_.trace.operations;
     auto left = leaving.begin();
@@ -76,13 +79,13 @@ class PartLine {
       Bytes bytes;
       const auto use = [&](TensorId tensor) {
         used.push_back(tensor);
-        bytes += part_.trace.tensors[index(tensor)].bytes;
+        bytes += size_of(tensor);
       };
       for_each_access(operations[i], [&](TensorId tensor, Access) { use(tensor); });
       const std::size_t own = used.size();
       for (const Kept& it : kept) {
         const bool is_known = std::ranges::find(used, it.tensor) != used.end();
-        if (is_known || bytes + part_.trace.tensors[index(it.tensor)].bytes > room) continue;
+        if (is_known || bytes + size_of(it.tensor) > *memory.bytes) continue;
         use(it.tensor);
         operations[i].reads.push_back(it.tensor);
       }
@@ -138,12 +141,12 @@ class SharedPartsMaker {
     for (std::size_t i = 0; i < trace_.operations.size(); ++i) {
       const auto id = id_at<OperationId>(i);
       const MemoryId memory = engines_.memory(id);
-      if (is_limited(memory)) {
+      if (memory != machine_.host) {
+        if (!machine_.memories[index(memory)].bytes) {
+          return Problem{"memory " + machine_.memories[index(memory)].name +
+                         " has no limit and is not the host, and operations run there"};
+        }
         runs[memory].push_back(id);
-        if (memory == machine_.host) return Problem{"operations run in the host, which has a limit"};
-      } else if (memory != machine_.host) {
-        return Problem{"memory " + machine_.memories[index(memory)].name +
-                       " has no limit and is not the host, and operations run there"};
       }
       for_each_access(trace_.operations[i], [&](TensorId tensor, Access access) {
         touches_[index(tensor)].push_back({id, memory, access, access != Access::write || !uses_.writes_whole(tensor, id)});
@@ -176,7 +179,6 @@ class SharedPartsMaker {
   }
 
  private:
-  [[nodiscard]] bool is_limited(MemoryId memory) const { return machine_.memories[index(memory)].bytes.has_value(); }
 
   /// A new tensor of the part.
   TensorId add_to(std::size_t part, TensorId tensor, TensorKind kind, std::uint32_t available_from) {
@@ -198,6 +200,7 @@ class SharedPartsMaker {
   std::optional<Problem> add_tensor(TensorId tensor) {
     const std::vector<Touch>& touches = touches_[index(tensor)];
     const auto is_elsewhere = [&](const Touch& touch) { return touch.memory != touches.front().memory; };
+    if (std::ranges::find(touches, machine_.host, &Touch::memory) != touches.end()) result_.in_host.push_back(tensor);
     if (touches.empty()) {
       // What the host gives or reads needs a place.
       const bool is_known = trace_.tensors[index(tensor)].kind == TensorKind::input || !read_after_[index(tensor)].empty();
@@ -258,7 +261,7 @@ class SharedPartsMaker {
     std::optional<std::size_t> value;                // the current one; none: of the iteration before, or given
     for (std::size_t i = 0; i < touches.size(); ++i) {
       const Touch& touch = touches[i];
-      const bool is_managed = is_limited(touch.memory);
+      const bool is_managed = touch.memory != machine_.host;
       const std::size_t part = is_managed ? part_of_.at(touch.memory) : 0;
       auto found = held.find(touch.memory);
       const bool is_here = found != held.end() && (!touch.needs_value || found->second.value == value);
@@ -309,7 +312,7 @@ class SharedPartsMaker {
     if (!write) return whole.available_from == 0 ? 0 : from_then(part, OperationId{whole.available_from - 1});
     const Touch& made = touches[*write];
     nanoseconds time = line_.spans[index(made.operation)].end;
-    if (is_limited(made.memory)) {
+    if (made.memory != machine_.host) {
       time += hand_over_time(machine_, made.memory, machine_.host, whole.bytes).value_or(nanoseconds{0});
     }
     const std::uint32_t latest = lines_[part].at(touches[first].operation);
@@ -327,7 +330,7 @@ class SharedPartsMaker {
       leaving.push_back({value.tensor, value.after, made.end + time});
     }
     std::ranges::stable_sort(leaving, {}, &PartLine::Kept::operation);
-    lines_[number].keep_tensors(leaving, *machine_.memories[index(part.memory)].bytes);
+    lines_[number].keep_tensors(leaving, machine_.memories[index(part.memory)]);
   }
 
   const Trace& trace_;

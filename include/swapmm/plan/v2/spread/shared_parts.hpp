@@ -20,12 +20,13 @@ struct LeavingValue {
   friend bool operator==(const LeavingValue&, const LeavingValue&) = default;
 };
 
-/// What runs in each memory with a limit, if engines share memories or tensors.
+/// What runs in each memory but the host, if engines share memories or tensors.
 struct SharedParts {
   /// An operation without tensors stands for the time in which none of the memory's engines runs one. Its id is that of
   /// the next one. An operation takes the time until the next one begins.
   std::vector<EnginePart> parts;
   std::vector<LeavingValue> leaving;  ///< ascending by part, tensor, operation
+  std::vector<TensorId> in_host;      ///< of the whole trace: operations that run in the host access them
 };
 
 /// What happens to the room of a LeavingValue that its part does not need any more.
@@ -39,7 +40,7 @@ enum class WhatLeaves : std::uint8_t {
 /// the host. If one memory writes a tensor, the tensor persists there if it does in the trace; in the others it is a new
 /// one for each value.
 ///
-/// A Problem if operations run in the host and it has a limit, or in another memory without one.
+/// A Problem if operations run in a memory without limit that is not the host.
 [[nodiscard]] Result<SharedParts> shared_parts(const Trace& trace, const Machine& machine, const Timeline& line,
                                                WhatLeaves kept);
 

@@ -14,7 +14,7 @@
 namespace swapmm::v2::planning {
 namespace {
 
-constexpr int speeds = 4;
+constexpr int speeds_tried = 4;
 
 /// The slowest link to a store, as a part of all links to the stores of its device; the largest of all devices.
 double slowest_part(const Machine& machine, const std::vector<std::vector<Store>>& stores) {
@@ -51,8 +51,8 @@ double shared_part(const Machine& machine) {
 std::vector<double> speeds_to_spread(const SpreadCase& all) {
   std::vector<double> result{1};
   const double least = std::min(slowest_part(all.machine, all.stores), shared_part(all.machine));
-  for (int i = 1; i < speeds && least < 1; ++i) {
-    result.push_back(std::pow(least, static_cast<double>(i) / (speeds - 1)));
+  for (int i = 1; i < speeds_tried && least < 1; ++i) {
+    result.push_back(std::pow(least, static_cast<double>(i) / (speeds_tried - 1)));
   }
   return result;
 }
@@ -94,7 +94,7 @@ Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine&
   std::optional<Problem> problem;
   double best_speed = 1;
   for (const double speed : speeds_to_spread(*all)) {
-    Result<Plan> plan = spread_at(planner, *all, speed, options, short_search);
+    Result<Plan> plan = spread_at(planner, *all, speed, options, questions_of_try);
     if (!plan) {
       problem = plan.problem();
     } else if (!best || plan->predicted.iteration < best->predicted.iteration) {

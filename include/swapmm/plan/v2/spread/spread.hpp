@@ -24,7 +24,7 @@ namespace swapmm::v2::planning {
                                   const PlanningOptions& options);
 
 /// How often a planner that searches may ask whether to go on when something is tried. It asks every few milliseconds.
-inline constexpr int short_search = 60;
+inline constexpr int questions_of_try = 60;
 
 /// The same with one speed of the host: the part of all links that each device is planned for as if it had that alone.
 /// The devices have equal parts of the time. `most_questions`: for_short_search() for each of them.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -65,6 +66,7 @@ class Spreader {
         parts_(all.parts),
         stores_(all.stores),
         leaving_(all.leaving),
+        always_in_host_(all.in_host),
         plans_(plans) {
     for (const LeavingValue& value : leaving_) {
       swapmm::Command& copy = copies_out_.emplace_back();
@@ -103,6 +105,7 @@ class Spreader {
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       const SerialOrder order = serial_order(*plans_[part], parts_[part].operations.size());
       const LeavingVersions& leaves = leaves_.emplace_back(parts_[part], part, leaving_);
+      const std::size_t first = order_.size();
       for (std::size_t c = 0; c < order.commands.size(); ++c) {
         const std::uint32_t before = order.before[c];
         const swapmm::Command& moved = plans_[part]->commands[order.commands[c]];
@@ -111,6 +114,7 @@ class Spreader {
         const std::uint32_t at = behind ? n : static_cast<std::uint32_t>(parts_[part].operations[before]);
         order_.push_back({at, part, order.commands[c]});
       }
+      release_in_time(part, first);
     }
     for (std::uint32_t v = 0; v < leaving_.size(); ++v) {
       const LeavingValue& value = leaving_[v];
@@ -119,6 +123,31 @@ class Spreader {
     }
     // What leaves comes first: others may wait for it.
     std::ranges::stable_sort(order_, {}, [](const PlacedCommand& at) { return std::pair(at.before, !at.is_leaving); });
+  }
+
+  /// Tensors of a part that stand for the same one have no places at the same time: what is not used any more is
+  /// released before the next one takes a place.
+  void release_in_time(std::size_t part, std::size_t first) {
+    std::map<TensorId, TensorId> holder;  // the tensor of the part that has a place, of each of the whole trace
+    for (const Resident& resident : plans_[part]->initial) holder.emplace(whole(part, resident.tensor), resident.tensor);
+    for (std::size_t i = first; i < order_.size(); ++i) {
+      const TensorId tensor = command(order_[i]).tensor;
+      if (command(order_[i]).kind == swapmm::CommandKind::release) {
+        holder.erase(whole(part, tensor));
+        continue;
+      }
+      if (!has_place(command(order_[i]).kind)) continue;
+      const auto [other, is_free] = holder.try_emplace(whole(part, tensor), tensor);
+      if (is_free) continue;
+      const auto release = std::find_if(order_.begin() + static_cast<std::ptrdiff_t>(i), order_.end(), [&](const auto& at) {
+        return command(at).kind == swapmm::CommandKind::release && command(at).tensor == other->second;
+      });
+      other->second = tensor;
+      if (release == order_.end()) continue;
+      release->before = order_[i].before;
+      std::rotate(order_.begin() + static_cast<std::ptrdiff_t>(i), release, release + 1);
+      ++i;
+    }
   }
 
   // Which tensors leave their device or come from the host, and when they take and give back their places there.
@@ -151,15 +180,25 @@ class Spreader {
       it.length = step - it.start + 1;
       if (!out) last_in_[index(tensor)] = step;
     }
+    std::vector<bool> concerns_host(trace_.tensors.size(), false);
+    for (std::size_t t = 0; t < trace_.tensors.size(); ++t) {
+      concerns_host[t] = trace_.tensors[t].kind == TensorKind::input;
+    }
+    for (const HostRead& read : trace_.host_reads) concerns_host[index(read.tensor)] = true;
     for (std::size_t part = 0; part < parts_.size(); ++part) {
       for (std::size_t t = 0; t < parts_[part].tensors.size(); ++t) {
         const TensorId tensor = parts_[part].tensors[t];
-        if (parts_[part].trace.tensors[t].kind == TensorKind::input) stored(part, tensor, 0).in_host = true;
-        if (users_[index(tensor)] > 1 && stored_of_[index(tensor)] != none) stored(part, tensor, 0).in_host = true;
+        const bool is_known = stored_of_[index(tensor)] != none;
+        const bool is_input = parts_[part].trace.tensors[t].kind == TensorKind::input;
+        if (is_input || concerns_host[index(tensor)] || (is_known && users_[index(tensor)] > 1)) {
+          stored(part, tensor, 0).in_host = true;
+        }
       }
-      for (const HostRead& read : parts_[part].trace.host_reads)
+      for (const HostRead& read : parts_[part].trace.host_reads) {
         stored(part, whole(part, read.tensor), 0).in_host = true;
+      }
     }
+    for (const TensorId tensor : always_in_host_) stored(0, tensor, 0).in_host = true;
     for (StoredTensor& it : stored_) {
       const std::size_t tensor = index(it.tensor);
       // A value that goes and comes back within the iteration has its place for that time only.
@@ -275,6 +314,7 @@ class Spreader {
   const std::vector<EnginePart>& parts_;
   const std::vector<std::vector<Store>>& stores_;
   const std::vector<LeavingValue>& leaving_;
+  const std::vector<TensorId>& always_in_host_;
   const std::vector<const swapmm::Plan*>& plans_;  // of each part
   std::vector<swapmm::Command> copies_out_;        // of leaving_
   std::vector<LeavingVersions> leaves_;            // of each part
@@ -297,11 +337,19 @@ Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine) 
   return make_spread_case(trace, machine, *std::move(parts));
 }
 
-SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts,
-                            std::vector<LeavingValue> leaving) {
+SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts) {
+  return make_spread_case(trace, machine, SharedParts{std::move(parts), {}, {}});
+}
+
+SpreadCase make_spread_case(const Trace& trace, const Machine& machine, SharedParts parts) {
   std::vector<MemoryId> devices;
-  for (const EnginePart& part : parts) devices.push_back(part.memory);
-  return {trace, machine, std::move(parts), find_stores(machine, devices), std::move(leaving)};
+  for (const EnginePart& part : parts.parts) devices.push_back(part.memory);
+  return {trace,
+          machine,
+          std::move(parts.parts),
+          find_stores(machine, devices),
+          std::move(parts.leaving),
+          std::move(parts.in_host)};
 }
 
 swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed) {

@@ -23,14 +23,15 @@ struct SpreadCase {
   std::vector<EnginePart> parts;           ///< each has a memory with a limit
   std::vector<std::vector<Store>> stores;  ///< of each part, fastest first
   std::vector<LeavingValue> leaving{};     ///< what parts need of each other; ascending by part, tensor, operation
+  std::vector<TensorId> in_host{};         ///< what has a place in the host all the time
 };
 
 /// A Problem if engines share tensors or memories.
 [[nodiscard]] Result<SpreadCase> make_spread_case(const Trace& trace, const Machine& machine);
 
 /// The same for parts that are known.
-[[nodiscard]] SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts,
-                                          std::vector<LeavingValue> leaving = {});
+[[nodiscard]] SpreadCase make_spread_case(const Trace& trace, const Machine& machine, std::vector<EnginePart> parts);
+[[nodiscard]] SpreadCase make_spread_case(const Trace& trace, const Machine& machine, SharedParts parts);
 
 /// The machine for which a part is planned alone: all other memories are one host, which has a part of its speed.
 [[nodiscard]] swapmm::Machine machine_of_part(const SpreadCase& all, std::size_t part, double speed);

@@ -16,6 +16,7 @@
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
 #include <swapmm/plan/v2/spread/timeline.hpp>
+#include <swapmm/plan/v2/stores/only_device.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning {
@@ -35,7 +36,7 @@ class SharedProgram {
     for (const OperationId id : order_) line.spans.push_back(spans[index(id)]);
     Result<SharedParts> parts = shared_parts(ordered_, machine, line, kept);
     if (parts) {
-      all_.emplace(make_spread_case(ordered_, machine, std::move(parts->parts), std::move(parts->leaving)));
+      all_.emplace(make_spread_case(ordered_, machine, *std::move(parts)));
     } else {
       problem_ = parts.problem();
     }
@@ -131,10 +132,9 @@ class SharedSpread {
       problem_ = program->problem();
       return;
     }
-    const std::vector<double> speeds = only ? std::vector{*only} : speeds_to_spread(*program->all());
-    for (const double speed : speeds) {
+    for (const double speed : only ? std::vector{*only} : speeds_to_spread(*program->all())) {
       if (best_ && !has_time()) return;
-      Result<Plan> plan = program->plan(planner_, speed, short_, short_search);
+      Result<Plan> plan = program->plan(planner_, speed, short_, questions_of_try);
       if (!plan) {
         if (!problem_) problem_ = plan.problem();
       } else if (offer(*std::move(plan))) {
@@ -166,6 +166,9 @@ class SharedSpread {
 
 Result<Plan> spread_shared(std::string_view planner, const Trace& trace, const Machine& machine,
                            const PlanningOptions& options) {
+  if (changes_input_that_host_reads(trace)) {
+    return Problem{"the host reads an input that operations change after it has given the next value"};
+  }
   return SharedSpread(planner, trace, machine, options).run();
 }
 

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/ways/written_plan.hpp>
 
 namespace swapmm::v2 {
@@ -20,7 +23,10 @@ using Kind = WrittenStep::Kind;
 class WayCommands {
  public:
   WayCommands(const Trace& trace, const WrittenTrace& written, Plan& plan)
-      : written_(written), plan_(plan), place_(written.steps.size()) {
+      : written_(written),
+        plan_(plan),
+        engines_(written.trace, plan.machine),
+        place_(written.steps.size()) {
     std::size_t operations = 0;
     std::size_t commands = plan.commands.size();
     for (std::size_t i = 0; i < written.steps.size(); ++i) {
@@ -48,7 +54,9 @@ class WayCommands {
         let_wait(operation, static_cast<std::int32_t>(c), before);
       }
       plan_.commands[c].before_operations = std::move(before);
+      if (command.position) command.position = position_of(*command.position);
     }
+    if (!written_.trace.engines.empty()) keep_conflicts_apart();
   }
 
  private:
@@ -80,13 +88,56 @@ class WayCommands {
         command.kind = step.kind == Kind::encode ? CommandKind::encode : CommandKind::decode;
         command.tensor = written_.encoded[step.which].tensor;
         command.form = forms_[step.which];
-        command.engine = default_engine(plan_.machine);
+        command.engine = engines_.engine(id_at<OperationId>(i));
       }
-      std::size_t next = i;
-      while (!is_operation(next)) ++next;  // what a plan adds is never the last step
-      command.position = static_cast<std::uint32_t>(place_[next]);
+      command.position = position_of(static_cast<std::uint32_t>(i));
       plan_.commands.push_back(std::move(command));
     }
+  }
+
+  /// The next operation of the original at or behind a step; the number of operations if there is none.
+  [[nodiscard]] std::uint32_t position_of(std::uint32_t step) const {
+    std::size_t next = step;
+    while (next < written_.steps.size() && !is_operation(next)) ++next;
+    return static_cast<std::uint32_t>(next < written_.steps.size() ? static_cast<std::size_t>(place_[next])
+                                                                   : operations_);
+  }
+
+  /// Operations of different engines that access the same tensor in the same memory wait for each other, if one of them
+  /// changes it. Commands do not by themselves.
+  void keep_conflicts_apart() {
+    struct Seen {
+      std::optional<std::uint32_t> writer{};
+      std::vector<std::uint32_t> readers{};  // since then
+    };
+    std::map<std::pair<MemoryId, TensorId>, Seen> seen;
+    for (std::uint32_t i = 0; i < written_.steps.size(); ++i) {
+      for_each_access(written_.trace.operations[i], [&](TensorId tensor, Access access) {
+        Seen& before = seen[{engines_.memory(OperationId{i}), tensor}];
+        if (before.writer) let_wait_for_step(i, *before.writer);
+        if (access == Access::read) {
+          before.readers.push_back(i);
+          return;
+        }
+        for (const std::uint32_t reader : before.readers) let_wait_for_step(i, reader);
+        before = {i, {}};
+      });
+    }
+  }
+
+  void let_wait_for_step(std::uint32_t step, std::uint32_t earlier) {
+    const bool is_same_engine = engines_.engine(OperationId{step}) == engines_.engine(OperationId{earlier});
+    if (is_same_engine || (is_operation(step) && is_operation(earlier))) return;
+    const auto add = [](auto& list, const auto& entry) {
+      if (std::ranges::find(list, entry) == list.end()) list.push_back(entry);
+    };
+    if (is_operation(step)) {
+      add(plan_.commands[static_cast<std::size_t>(place_[earlier])].before_operations,
+          static_cast<std::uint32_t>(place_[step]));
+      return;
+    }
+    const Wait::On on = is_operation(earlier) ? Wait::On::operation : Wait::On::command;
+    add(plan_.commands[static_cast<std::size_t>(place_[step])].after, Wait{on, false, place_[earlier]});
   }
 
   [[nodiscard]] Wait translated(const Wait& wait) const {
@@ -114,6 +165,7 @@ class WayCommands {
 
   const WrittenTrace& written_;
   Plan& plan_;
+  const detail::Engines engines_;  // of the steps
   std::vector<std::int32_t> place_;  // per step: the operation's or the command's number
   std::size_t operations_ = 0;
   std::vector<FormId> forms_;  // per encoded tensor

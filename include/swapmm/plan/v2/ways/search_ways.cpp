@@ -4,15 +4,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <deque>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/problem/slower_links.hpp>
-#include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/validate.hpp>
+#include <swapmm/plan/v2/ways/way_parts.hpp>
 #include <swapmm/plan/v2/ways/written_plan.hpp>
 #include <swapmm/plan/ways.hpp>
 #include <swapmm/plan/ways/candidate.hpp>
@@ -23,7 +25,7 @@ namespace swapmm::v2::planning {
 namespace {
 
 /// For how many speeds of the merged host ways are chosen, down to that of the slowest link.
-constexpr int speeds = 3;
+constexpr int most_speeds = 3;
 /// The least speed, as a part of that of the slowest link: copies are avoided at almost any price there, for memories
 /// that lack room for them.
 constexpr double least_speed = 1e-3;
@@ -71,11 +73,14 @@ std::vector<double> speeds_of(const Machine& machine, const swapmm::Machine& mer
     is_limited = is_limited || (m != index(device) && machine.memories[m].bytes);
   }
   if (is_limited) all.push_back(slowest * least_speed);
-  for (int i = speeds - 1; i > 0 && slowest < 1; --i)
-    all.push_back(std::pow(slowest, static_cast<double>(i) / (speeds - 1)));
+  for (int i = most_speeds - 1; i > 0 && slowest < 1; --i)
+    all.push_back(std::pow(slowest, static_cast<double>(i) / (most_speeds - 1)));
   all.push_back(1);
   return all;
 }
+
+/// The ways of each part.
+using Choice = std::vector<WaysBack>;
 
 class ManyWaysSearch {
  public:
@@ -84,20 +89,18 @@ class ManyWaysSearch {
       : trace_(trace), machine_(machine), options_(options), copies_(copies), bound_(bound) {}
 
   Result<Plan> run() {
-    const std::optional<MemoryId> device = only_device(machine_);
-    const auto merged = device ? with_one_host(machine_, *device) : std::nullopt;
     const Trace allowed = swapmm::planning::only_ways(trace_, options_.ways);
-    const bool has_choices = merged && trace_.engines.empty() && swapmm::planning::has_ways(allowed);
-    if (!has_choices) return copies_(trace_, options_, bound_);
+    if (swapmm::planning::has_ways(allowed)) parts_ = way_parts(allowed, machine_);
+    if (parts_.empty()) return copies_(trace_, options_, bound_);
     offer(copies_(trace_, in_part_of_time(0, end_of_copies), bound_));
     if (is_optimal()) return *std::move(best_);
-    choose(allowed, *merged, *device);
+    choose();
     const std::size_t count = choices_.size();
     for (std::size_t c = 0; c < count && (c == 0 || has_time(1)); ++c) {
       try_ways(choices_[c], part(end_of_choices, end_of_short_plans, c, count));
     }
     const bool is_small = swapmm::planning::changes_of(allowed, WaysOptions().planned) > 0;
-    if (is_small && !is_optimal()) change_best(allowed, *merged);
+    if (is_small && !is_optimal()) change_best();
     if (best_choice_ && has_time(1) && !is_optimal()) {
       offer(plan_for(*best_choice_, in_part_of_time(is_small ? end_of_changes : end_of_short_plans, 1)));
     }
@@ -122,52 +125,101 @@ class ManyWaysSearch {
     return in_part_of_time(begin, begin + length);
   }
 
-  void choose(const Trace& allowed, const swapmm::Machine& merged, MemoryId device) {
-    const std::vector<double> all = speeds_of(machine_, merged, device);
-    for (std::size_t i = 0; i < all.size(); ++i) {
+  void choose() {
+    std::vector<std::vector<double>> speeds;  // of each part
+    for (const WayPart& part : parts_) speeds.push_back(speeds_of(machine_, part.machine, part.memory));
+    const std::size_t count = std::ranges::max(speeds, {}, &std::vector<double>::size).size();
+    const std::vector<Ways> kinds = kinds_to_choose();
+    for (std::size_t i = 0; i < count * kinds.size(); ++i) {
       if (!has_time(end_of_choices)) return;
-      const PlanningOptions limits = part(end_of_copies, end_of_choices, i, all.size());
-      const Result<PlanWithWays> made =
-          plan_with_ways(allowed, swapmm::planning::with_slower_links(merged, all[i]), limits, quick_choice());
-      if (!made) {
-        if (!problem_) problem_ = made.problem();
-        continue;
+      PlanningOptions limits = part(end_of_copies, end_of_choices, i, count * kinds.size());
+      limits.ways = kinds[i / count];
+      Choice choice;
+      for (std::size_t p = 0; p < parts_.size(); ++p) {
+        const double speed = speeds[p][std::min(i % count, speeds[p].size() - 1)];
+        const swapmm::Machine machine = swapmm::planning::with_slower_links(parts_[p].machine, speed);
+        Result<PlanWithWays> made = plan_with_ways(parts_[p].trace, machine, limits, quick_choice());
+        if (!made && !problem_) problem_ = made.problem();
+        choice.push_back(made ? std::move(made->ways) : WaysBack{});
       }
-      const bool is_new = made->ways != WaysBack{} && std::ranges::find(choices_, made->ways) == choices_.end();
-      if (is_new) choices_.push_back(made->ways);
+      const bool is_new = choice != Choice(parts_.size()) && std::ranges::find(choices_, choice) == choices_.end();
+      if (is_new) choices_.push_back(std::move(choice));
     }
   }
 
+  /// What is allowed. Where operations have engines, a part's times are estimates, so each kind is chosen alone, too.
+  [[nodiscard]] std::vector<Ways> kinds_to_choose() const {
+    std::vector<Ways> kinds{options_.ways};
+    const Ways there = swapmm::planning::ways_in(swapmm::planning::only_ways(trace_, options_.ways));
+    if (trace_.engines.empty() || !there.recompute || !there.compress) return kinds;
+    kinds.push_back(options_.ways);
+    kinds.back().compress = false;
+    kinds.push_back(options_.ways);
+    kinds.back().recompute = false;
+    return kinds;
+  }
+
   /// A short plan for the ways. They become the best choice if it is no slower than that of the last one.
-  void try_ways(const WaysBack& ways, const PlanningOptions& limits) {
-    const Result<Plan> plan = plan_for(ways, swapmm::planning::for_short_search(limits, short_search));
+  void try_ways(const Choice& choice, const PlanningOptions& limits) {
+    const Result<Plan> plan = plan_for(choice, swapmm::planning::for_short_search(limits, short_search));
     if (plan && (!best_choice_ || plan->predicted.iteration <= time_of_choice_)) {
-      best_choice_ = ways;
+      best_choice_ = choice;
       time_of_choice_ = plan->predicted.iteration;
     }
     offer(plan);
   }
 
-  /// Changes it at random.
-  void change_best(const Trace& allowed, const swapmm::Machine& merged) {
-    const Trace plain = swapmm::planning::without_ways(allowed);
-    const auto planning = swapmm::planning::make_planning_case(plain, merged);
-    if (!planning) return;
-    const swapmm::planning::ValueHistory history(allowed);
-    swapmm::planning::WayChanges changes(allowed, history, *planning);
-    if (changes.empty()) return;
+  /// How the ways of a part can change.
+  struct PartChanges {
+    explicit PartChanges(const WayPart& part)
+        : plain(swapmm::planning::without_ways(part.trace)),
+          planning(swapmm::planning::make_planning_case(plain, part.machine)),
+          history(part.trace) {
+      if (planning) changes.emplace(part.trace, history, *planning);
+      if (changes && changes->empty()) changes.reset();
+    }
+    PartChanges(const PartChanges&) = delete;
+    PartChanges& operator=(const PartChanges&) = delete;
+
+    Trace plain;
+    Result<swapmm::planning::PlanningCase> planning;
+    swapmm::planning::ValueHistory history;
+    std::optional<swapmm::planning::WayChanges> changes;
+  };
+
+  /// Changes it at random, one part after another.
+  void change_best() {
+    std::deque<PartChanges> parts;
+    for (const WayPart& part : parts_) parts.emplace_back(part);
+    if (std::ranges::none_of(parts, [](const PartChanges& part) { return part.changes.has_value(); })) return;
     int failures = 0;
     for (int i = 0; i < most_changes && failures < most_failures && has_time(end_of_changes) && !is_optimal(); ++i) {
-      const WaysBack ways = changes.change(best_choice_.value_or(WaysBack{}));
-      if (std::ranges::find(choices_, ways) != choices_.end()) continue;
-      choices_.push_back(ways);
+      const std::size_t p = static_cast<std::size_t>(i) % parts.size();
+      if (!parts[p].changes) continue;
+      Choice choice = best_choice_.value_or(Choice(parts_.size()));
+      choice[p] = parts[p].changes->change(std::move(choice[p]));
+      if (std::ranges::find(choices_, choice) != choices_.end()) continue;
+      choices_.push_back(choice);
       const std::chrono::nanoseconds before = time_of_choice_;
-      try_ways(ways, in_part_of_time(end_of_short_plans, end_of_changes));
+      try_ways(choice, in_part_of_time(end_of_short_plans, end_of_changes));
       failures = time_of_choice_ < before ? 0 : failures + 1;
     }
   }
 
-  [[nodiscard]] Result<Plan> plan_for(const WaysBack& ways, const PlanningOptions& options) const {
+  [[nodiscard]] WaysBack of_whole(const Choice& choice) const {
+    WaysBack ways;
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      WaysBack part = parts_[p].of_whole(choice[p]);
+      std::ranges::move(part.replays, std::back_inserter(ways.replays));
+      std::ranges::move(part.codings, std::back_inserter(ways.codings));
+      std::ranges::move(part.pieces, std::back_inserter(ways.pieces));
+    }
+    std::ranges::sort(ways.pieces, {}, &TensorPieces::tensor);
+    return ways;
+  }
+
+  [[nodiscard]] Result<Plan> plan_for(const Choice& choice, const PlanningOptions& options) const {
+    const WaysBack ways = of_whole(choice);
     const Result<WrittenTrace> written = with_ways(trace_, ways);
     if (!written) return written.problem();
     Result<Plan> moves = copies_(written->trace, options, bound_);
@@ -197,8 +249,9 @@ class ManyWaysSearch {
   const PlanningOptions& options_;
   const CopyPlanner& copies_;
   const LazyBound& bound_;
-  std::vector<WaysBack> choices_;        // that were tried
-  std::optional<WaysBack> best_choice_;  // with the fastest short plan
+  std::vector<WayPart> parts_;
+  std::vector<Choice> choices_;        // that were tried
+  std::optional<Choice> best_choice_;  // with the fastest short plan
   std::chrono::nanoseconds time_of_choice_{0};
   std::optional<Plan> best_;
   std::optional<Problem> problem_;

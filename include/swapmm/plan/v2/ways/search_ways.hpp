@@ -21,7 +21,8 @@ using CopyPlanner =
 /// `copies`, in a short search; the best choice gets a longer one. Copies alone are a choice, too. Fills in all but
 /// `planner` and the bound.
 ///
-/// A Problem if no choice can be planned for. Several devices: copies alone.
+/// Where engines name memories, ways are chosen for each memory alone (WayPart). A Problem if no choice can be planned
+/// for.
 [[nodiscard]] Result<Plan> search_ways(const Trace& trace, const Machine& machine, const PlanningOptions& options,
                                        const CopyPlanner& copies, const LazyBound& bound);
 

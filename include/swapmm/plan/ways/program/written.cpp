@@ -25,7 +25,6 @@ std::vector<T> sorted_once(std::span<const T> list, Key key) {
 }
 
 std::string problem_of_trace(const Trace& trace) {
-  if (!trace.engines.empty()) return "operations name engines";
   for (const TensorForm& form : trace.forms) {
     if (!trace.tensors[index(form.tensor)].copied) continue;
     return "tensor " + std::to_string(index(form.tensor)) + " is encoded on its way, and has forms besides";
@@ -114,7 +113,7 @@ class Writer {
     auto decoding = decodings_.begin();
     for (std::uint32_t i = 0; i < trace_.operations.size(); ++i) {
       for (; decoding != decodings_.end() && decoding->place == i; ++decoding) {
-        append_coding(WrittenStep::Kind::decode, decoding->what);
+        append_coding(WrittenStep::Kind::decode, decoding->what, i);
       }
       for (; replay != replays_.end() && index(replay->before) == i; ++replay) {
         append(WrittenStep::Kind::replay, static_cast<std::uint32_t>(replay->operation));
@@ -122,7 +121,7 @@ class Writer {
       place[i] = static_cast<std::uint32_t>(out_.steps.size());
       append(WrittenStep::Kind::operation, i);
       for (; encoding != encodings_.end() && encoding->place == i; ++encoding) {
-        append_coding(WrittenStep::Kind::encode, encoding->what);
+        append_coding(WrittenStep::Kind::encode, encoding->what, i);
       }
     }
     for (TraceTensor& tensor : out_.trace.tensors) {
@@ -191,7 +190,8 @@ class Writer {
     out_.steps.push_back({kind, operation});
   }
 
-  void append_coding(WrittenStep::Kind kind, const EncodedTensor& what) {
+  /// Next to this operation, on its engine.
+  void append_coding(WrittenStep::Kind kind, const EncodedTensor& what, std::uint32_t operation) {
     const auto at = std::ranges::lower_bound(out_.encoded, key_of(what), {}, key_of) - out_.encoded.begin();
     const auto number = static_cast<std::uint32_t>(at);
     const auto encoded = static_cast<TensorId>(trace_.tensors.size() + number);
@@ -202,6 +202,7 @@ class Writer {
     added.duration = encodes ? form.encode : form.decode;
     added.reads = {encodes ? what.tensor : encoded};
     added.writes = {encodes ? encoded : what.tensor};
+    added.engine = trace_.operations[operation].engine;
     out_.trace.operations.push_back(std::move(added));
     out_.steps.push_back({kind, number});
   }
