@@ -140,8 +140,8 @@ swapmm_files(include/swapmm/plan/v2/relaxation/solver
   HEADERS sparse_program
   SOURCES sparse_program)
 swapmm_files(include/swapmm/plan/v2/spread
-  HEADERS engine_part hand_over serial_order shared_parts spread spread_plans spread_shared stores timeline
-  SOURCES engine_part hand_over serial_order shared_parts spread spread_plans spread_shared stores timeline)
+  HEADERS engine_part hand_over serial_order shared_parts spare_memory spread spread_plans spread_shared stores timeline
+  SOURCES engine_part hand_over serial_order shared_parts spare_memory spread spread_plans spread_shared stores timeline)
 swapmm_files(include/swapmm/plan/v2/stores
   HEADERS only_device passing routes spread_far store_search stored_plan
   SOURCES only_device passing routes spread_far store_search stored_plan)

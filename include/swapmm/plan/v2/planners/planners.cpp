@@ -17,6 +17,7 @@
 #include <swapmm/plan/v2/relaxation/lower_bound.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/schedule/waits.hpp>
+#include <swapmm/plan/v2/spread/spare_memory.hpp>
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/stores/only_device.hpp>
 #include <swapmm/plan/v2/stores/spread_far.hpp>
@@ -225,18 +226,32 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   const auto offer_spread = [&](const PlanningOptions& limits) {
     for (const std::string_view planner : {"best", "excess"}) {
       if (best && limits.go_on && !limits.go_on({})) return;
-      if (!is_optimal()) offer(spread_near_or_far(planner, trace, machine, limits));
+      if (is_optimal()) return;
+      Result<Plan> plan = spread_near_or_far(planner, trace, machine, limits);
+      const bool is_shared = plan && trace.engines.size() > 1;  // by far the better one there
+      offer(std::move(plan));
+      if (is_shared) return;
     }
   };
   // What searches takes all the time that it is given. In small traces the others take next to none.
   const bool spreads_first =
       options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= planning::few_operations && has_time();
   if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
-  Result<Plan> found = planning::search_stores(trace, machine, options, bound);
-  if (!found) found = planning::search_jointly(trace, machine, options, bound);
+  const std::optional<planning::SpareMemory> spare = planning::SpareMemory::find(trace, machine);
+  const auto offer_with_spare = [&](Result<Plan> plan) {
+    if (plan) offer(spare->for_whole(trace, *std::move(plan)));
+  };
+  const PlanningOptions rest = spare ? swapmm::planning::in_part_of_time(options, 0.5, 1) : options;
+  if (spare) {
+    const PlanningOptions half = swapmm::planning::in_part_of_time(options, 0, 0.5);
+    Result<Plan> plan = planning::search_jointly(trace, spare->machine(), half, bound);
+    offer_with_spare(plan ? std::move(plan) : planning::spread("best", trace, spare->machine(), half));
+  }
+  Result<Plan> found = planning::search_stores(trace, machine, rest, bound);
+  if (!found) found = planning::search_jointly(trace, machine, rest, bound);
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
-  if (!(is_found && options.go_on) && !spreads_first) offer_spread(options);
+  if (!(is_found && options.go_on) && !spreads_first) offer_spread(rest);
   return best;
 }
 

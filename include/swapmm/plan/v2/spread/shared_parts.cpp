@@ -149,7 +149,8 @@ class SharedPartsMaker {
         runs[memory].push_back(id);
       }
       for_each_access(trace_.operations[i], [&](TensorId tensor, Access access) {
-        touches_[index(tensor)].push_back({id, memory, access, access != Access::write || !uses_.writes_whole(tensor, id)});
+        touches_[index(tensor)].push_back(
+            {id, memory, access, access != Access::write || !uses_.writes_whole(tensor, id)});
       });
     }
     if (runs.empty()) return Problem{"all operations run in the host"};
@@ -179,7 +180,6 @@ class SharedPartsMaker {
   }
 
  private:
-
   /// A new tensor of the part.
   TensorId add_to(std::size_t part, TensorId tensor, TensorKind kind, std::uint32_t available_from) {
     EnginePart& to = result_.parts[part];
@@ -203,7 +203,8 @@ class SharedPartsMaker {
     if (std::ranges::find(touches, machine_.host, &Touch::memory) != touches.end()) result_.in_host.push_back(tensor);
     if (touches.empty()) {
       // What the host gives or reads needs a place.
-      const bool is_known = trace_.tensors[index(tensor)].kind == TensorKind::input || !read_after_[index(tensor)].empty();
+      const bool is_known =
+          trace_.tensors[index(tensor)].kind == TensorKind::input || !read_after_[index(tensor)].empty();
       return is_known ? add_alone(tensor, 0) : std::nullopt;
     }
     if (std::ranges::none_of(touches, is_elsewhere)) {
@@ -256,7 +257,7 @@ class SharedPartsMaker {
       std::optional<std::size_t> value;
     };
     std::map<MemoryId, Held> held;
-    std::map<std::size_t, TensorId> written_in;  // the tensor of the part, of each write
+    std::map<std::size_t, TensorId> written_in;      // the tensor of the part, of each write
     std::vector<std::optional<std::size_t>> leaves;  // writes whose values are needed elsewhere; none: see below
     std::optional<std::size_t> value;                // the current one; none: of the iteration before, or given
     for (std::size_t i = 0; i < touches.size(); ++i) {
@@ -339,7 +340,7 @@ class SharedPartsMaker {
   const WhatLeaves kept_;
   const detail::Engines engines_;
   const Uses uses_;
-  std::vector<std::vector<Touch>> touches_;         // of each tensor, in the order of operations
+  std::vector<std::vector<Touch>> touches_;           // of each tensor, in the order of operations
   std::vector<std::vector<OperationId>> read_after_;  // by the host, of each tensor
   std::map<MemoryId, std::size_t> part_of_;
   std::vector<PartLine> lines_;  // of each part
@@ -348,8 +349,7 @@ class SharedPartsMaker {
 
 }  // namespace
 
-Result<SharedParts> shared_parts(const Trace& trace, const Machine& machine, const Timeline& line,
-                                 WhatLeaves kept) {
+Result<SharedParts> shared_parts(const Trace& trace, const Machine& machine, const Timeline& line, WhatLeaves kept) {
   return SharedPartsMaker(trace, machine, line, kept).run();
 }
 

@@ -73,6 +73,10 @@ Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double s
     if (!plan) return plan.problem();
     plans.push_back(*std::move(plan));
   }
+  return spread_parts(all, plans);
+}
+
+Result<Plan> spread_parts(const SpreadCase& all, const std::vector<swapmm::Plan>& plans) {
   std::vector<const swapmm::Plan*> of_parts;
   of_parts.reserve(plans.size());
   for (const swapmm::Plan& plan : plans) of_parts.push_back(&plan);

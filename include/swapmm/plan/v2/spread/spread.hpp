@@ -31,8 +31,12 @@ inline constexpr int questions_of_try = 60;
 [[nodiscard]] Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double speed,
                                      const PlanningOptions& options, std::optional<int> most_questions = {});
 
+/// What plans for all parts become together, with its times.
+[[nodiscard]] Result<Plan> spread_parts(const SpreadCase& all, const std::vector<swapmm::Plan>& plans);
+
 /// Speeds to try: from what all links carry together down to what the slowest carries, or one of those that share a
-/// capacity. Fewer than all are right if devices share links, or if near memories are small. Descending; 1 is the first.
+/// capacity. Fewer than all are right if devices share links, or if near memories are small. Descending; 1 is the
+/// first.
 [[nodiscard]] std::vector<double> speeds_to_spread(const SpreadCase& all);
 
 }  // namespace swapmm::v2::planning

@@ -129,7 +129,8 @@ class Spreader {
   /// released before the next one takes a place.
   void release_in_time(std::size_t part, std::size_t first) {
     std::map<TensorId, TensorId> holder;  // the tensor of the part that has a place, of each of the whole trace
-    for (const Resident& resident : plans_[part]->initial) holder.emplace(whole(part, resident.tensor), resident.tensor);
+    for (const Resident& resident : plans_[part]->initial)
+      holder.emplace(whole(part, resident.tensor), resident.tensor);
     for (std::size_t i = first; i < order_.size(); ++i) {
       const TensorId tensor = command(order_[i]).tensor;
       if (command(order_[i]).kind == swapmm::CommandKind::release) {
@@ -139,9 +140,10 @@ class Spreader {
       if (!has_place(command(order_[i]).kind)) continue;
       const auto [other, is_free] = holder.try_emplace(whole(part, tensor), tensor);
       if (is_free) continue;
-      const auto release = std::find_if(order_.begin() + static_cast<std::ptrdiff_t>(i), order_.end(), [&](const auto& at) {
-        return command(at).kind == swapmm::CommandKind::release && command(at).tensor == other->second;
-      });
+      const auto release =
+          std::find_if(order_.begin() + static_cast<std::ptrdiff_t>(i), order_.end(), [&](const auto& at) {
+            return command(at).kind == swapmm::CommandKind::release && command(at).tensor == other->second;
+          });
       other->second = tensor;
       if (release == order_.end()) continue;
       release->before = order_[i].before;

@@ -9,6 +9,9 @@
 #include <vector>
 
 #include <swapmm/plan/problem/part_of_time.hpp>
+#include <swapmm/plan/schedule/best_plan.hpp>
+#include <swapmm/plan/schedule/schedule.hpp>
+#include <swapmm/plan/search/best_search.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
@@ -22,10 +25,27 @@
 namespace swapmm::v2::planning {
 namespace {
 
+namespace v1 = swapmm::planning;
+
 /// How often the times of the best plan are planned with again.
 constexpr int most_lines = 4;
 /// With a time limit, short searches end after this part of it.
 constexpr double end_of_short = 0.6;
+
+/// A plan of the search of `best`, in milliseconds for a hundred operations.
+Result<swapmm::Plan> quick_best(const Trace& trace, const swapmm::Machine& machine, const PlanningOptions& limits) {
+  const Result<v1::PlanningCase> planning = v1::make_planning_case(trace, machine);
+  if (!planning) return planning.problem();
+  Result<swapmm::Plan> first = v1::build_per_operation_plan(*planning, v1::Pace::one_at_a_time, "best");
+  if (!first) return first.problem();
+  v1::BestPlan best(*planning, *std::move(first));
+  BestOptions options;
+  options.bound.usual = options.bound.long_traces = {.groups = 12, .options = 8'000, .rounds = 1};
+  v1::BestSearch search(*planning, options, limits, best);
+  search.run({}, 1);
+  if (!search.is_near_bound()) search.offer_belady();
+  return best.plan();
+}
 
 /// The parts of a program in the order of a time line.
 class SharedProgram {
@@ -48,9 +68,21 @@ class SharedProgram {
   [[nodiscard]] const std::optional<SpreadCase>& all() const { return all_; }
   [[nodiscard]] const Problem& problem() const { return problem_; }
 
-  [[nodiscard]] Result<Plan> plan(std::string_view planner, double speed, const PlanningOptions& options,
-                                  std::optional<int> most_questions = {}) const {
-    Result<Plan> plan = spread_at(planner, *all_, speed, options, most_questions);
+  [[nodiscard]] Result<Plan> plan(std::string_view planner, double speed, const PlanningOptions& options) const {
+    Result<Plan> plan = spread_at(planner, *all_, speed, options);
+    return plan ? for_trace(*std::move(plan)) : plan;
+  }
+
+  /// The same in a short search.
+  [[nodiscard]] Result<Plan> quick_plan(std::string_view planner, double speed, const PlanningOptions& options) const {
+    if (planner != "best") return plan(planner, speed, options);
+    std::vector<swapmm::Plan> plans;
+    for (std::size_t part = 0; part < all_->parts.size(); ++part) {
+      Result<swapmm::Plan> plan = quick_best(all_->parts[part].trace, machine_of_part(*all_, part, speed), options);
+      if (!plan) return plan.problem();
+      plans.push_back(*std::move(plan));
+    }
+    Result<Plan> plan = spread_parts(*all_, plans);
     return plan ? for_trace(*std::move(plan)) : plan;
   }
 
@@ -102,7 +134,8 @@ class SharedSpread {
   Result<Plan> run() {
     const Result<Timeline> line = make_timeline(trace_, machine_);
     if (!line) return line.problem();
-    for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once}) try_line(*line, kept, {});
+    for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once})
+      try_line(*line, kept, {});
     for (int i = 0; i < most_lines && best_ && has_time(); ++i) {
       const std::chrono::nanoseconds before = best_->predicted.iteration;
       const std::vector<Span> spans = simulate(trace_, *best_).operations;
@@ -116,7 +149,8 @@ class SharedSpread {
     }
     if (!best_) return *problem_;
     if (has_time()) {
-      Result<Plan> plan = program_->plan(planner_, speed_, swapmm::planning::in_part_of_time(options_, end_of_short, 1));
+      Result<Plan> plan =
+          program_->plan(planner_, speed_, swapmm::planning::in_part_of_time(options_, end_of_short, 1));
       if (plan) offer(*std::move(plan));
     }
     return *std::move(best_);
@@ -134,7 +168,7 @@ class SharedSpread {
     }
     for (const double speed : only ? std::vector{*only} : speeds_to_spread(*program->all())) {
       if (best_ && !has_time()) return;
-      Result<Plan> plan = program->plan(planner_, speed, short_, questions_of_try);
+      Result<Plan> plan = program->quick_plan(planner_, speed, short_);
       if (!plan) {
         if (!problem_) problem_ = plan.problem();
       } else if (offer(*std::move(plan))) {

@@ -178,7 +178,8 @@ Trace in_order(const Trace& trace, const std::vector<OperationId>& order) {
   }
   for (HostRead& read : result.host_reads) read.after_operation = now[index(read.after_operation)];
   for (AccessRange& range : result.ranges) range.operation = now[index(range.operation)];
-  std::ranges::sort(result.ranges, {}, [](const AccessRange& range) { return std::tuple(range.operation, range.tensor); });
+  std::ranges::sort(result.ranges, {},
+                    [](const AccessRange& range) { return std::tuple(range.operation, range.tensor); });
   return result;
 }
 

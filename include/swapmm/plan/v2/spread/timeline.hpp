@@ -27,8 +27,8 @@ struct Timeline {
 };
 
 /// What accesses the same tensor stays in the order of the trace, so the trace with its operations in `order` is the
-/// same program. A Problem if a value cannot come to the memory of an operation. Takes accesses times links. `earliest`:
-/// no operation begins before it does there; empty: as early as it can.
+/// same program. A Problem if a value cannot come to the memory of an operation. Takes accesses times links.
+/// `earliest`: no operation begins before it does there; empty: as early as it can.
 [[nodiscard]] Result<Timeline> make_timeline(const Trace& trace, const Machine& machine,
                                              const std::vector<Span>& earliest = {});
 

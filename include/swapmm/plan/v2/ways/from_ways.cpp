@@ -23,10 +23,7 @@ using Kind = WrittenStep::Kind;
 class WayCommands {
  public:
   WayCommands(const Trace& trace, const WrittenTrace& written, Plan& plan)
-      : written_(written),
-        plan_(plan),
-        engines_(written.trace, plan.machine),
-        place_(written.steps.size()) {
+      : written_(written), plan_(plan), engines_(written.trace, plan.machine), place_(written.steps.size()) {
     std::size_t operations = 0;
     std::size_t commands = plan.commands.size();
     for (std::size_t i = 0; i < written.steps.size(); ++i) {
@@ -165,7 +162,7 @@ class WayCommands {
 
   const WrittenTrace& written_;
   Plan& plan_;
-  const detail::Engines engines_;  // of the steps
+  const detail::Engines engines_;    // of the steps
   std::vector<std::int32_t> place_;  // per step: the operation's or the command's number
   std::size_t operations_ = 0;
   std::vector<FormId> forms_;  // per encoded tensor

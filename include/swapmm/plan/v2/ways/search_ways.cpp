@@ -41,6 +41,8 @@ constexpr double end_of_changes = 0.85;
 /// In small traces: plans for changes of the best choice.
 constexpr int most_changes = 100;
 constexpr int most_failures = 60;  // in a row
+/// The same with several engines, where a plan takes longer.
+constexpr int most_changes_of_engines = 40;
 
 /// Choices are worth no more effort: the machine that they are for is not the one that is planned for.
 WaysOptions quick_choice() {
@@ -193,7 +195,8 @@ class ManyWaysSearch {
     for (const WayPart& part : parts_) parts.emplace_back(part);
     if (std::ranges::none_of(parts, [](const PartChanges& part) { return part.changes.has_value(); })) return;
     int failures = 0;
-    for (int i = 0; i < most_changes && failures < most_failures && has_time(end_of_changes) && !is_optimal(); ++i) {
+    const int most = trace_.engines.size() > 1 ? most_changes_of_engines : most_changes;
+    for (int i = 0; i < most && failures < most_failures && has_time(end_of_changes) && !is_optimal(); ++i) {
       const std::size_t p = static_cast<std::size_t>(i) % parts.size();
       if (!parts[p].changes) continue;
       Choice choice = best_choice_.value_or(Choice(parts_.size()));

@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
-#include <swapmm/plan/ways/program/history.hpp>
 #include <swapmm/plan/v2/relaxation/merged_host.hpp>
 #include <swapmm/plan/v2/spread/shared_parts.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
 #include <swapmm/plan/v2/spread/timeline.hpp>
+#include <swapmm/plan/ways/program/history.hpp>
 
 namespace swapmm::v2::planning {
 namespace {

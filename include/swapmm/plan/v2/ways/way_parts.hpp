@@ -12,11 +12,12 @@ namespace swapmm::v2::planning {
 
 /// A part of a program for which ways are chosen as if it were alone: what runs in one memory.
 struct WayPart {
-  Trace trace;                          ///< without engines
-  swapmm::Machine machine;              ///< the memory, and all others as one host
-  MemoryId memory{};                    ///< of the machine that the whole program runs on
-  std::vector<TensorId> tensors;        ///< of the whole program, for each tensor
-  std::vector<OperationId> operations;  ///< of the whole program, for each operation; its number of operations: behind all
+  Trace trace;                    ///< without engines
+  swapmm::Machine machine;        ///< the memory, and all others as one host
+  MemoryId memory{};              ///< of the machine that the whole program runs on
+  std::vector<TensorId> tensors;  ///< of the whole program, for each tensor
+  std::vector<OperationId>
+      operations;  ///< of the whole program, for each operation; its number of operations: behind all
 
   /// Ways of the part as ways of the whole program.
   [[nodiscard]] WaysBack of_whole(const WaysBack& ways) const;
