@@ -37,6 +37,7 @@ constexpr Part parts[] = {
     {"managers", "the same on managers of simulated devices on one clock (3 s)", run_managers},
     {"memories", "48 instances with a device, a small near memory and a disk (30 s)", run_memories},
     {"behind", "the same with the disk behind the near memory (30 s)", run_behind},
+    {"engines", "24 instances whose engines share memories or tensors (5 s)", run_engines},
     {"ways", "copies, operations that run again, both, and all ways back (10 s)", run_ways},
     {"pieces", "whole tensors, and tensors that may be divided (30 s)", run_pieces},
     {"packing", "MiniMalloc's instances: the program swapmm_bench_packing", nullptr, "swapmm_bench_packing"},
@@ -96,10 +97,10 @@ int main(int argc, char** argv) {
                  "seconds that a plan may be searched; 0: until the planner ends by itself (default: per part)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--sample", settings.sample,
-                 "grid, memories, behind, devices and ways: every so-manieth instance, always the same ones")
+                 "grid, memories, behind, engines, devices and ways: every so-manieth instance, always the same ones")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--only", settings.only, "memories, behind, devices and ways: instances whose name contains this");
+  app.add_option("--only", settings.only, "memories, behind, engines, devices and ways: instances whose name contains this");
   app.add_option("--traces", settings.traces, "grid: files (default: tests/data/traces/g10)")->check(CLI::ExistingFile);
   app.add_option("--largest", settings.largest, "scale: operations of the largest trace")->capture_default_str();
   app.add_option("--jobs", settings.jobs, "threads that compute bounds; plans are made one by one")

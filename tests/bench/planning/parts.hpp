@@ -29,6 +29,8 @@ namespace swapmm::bench {
 /// Instances with a near memory and a disk: time over the bound.
 [[nodiscard]] Report run_memories(const Settings& settings);
 [[nodiscard]] Report run_behind(const Settings& settings);
+/// Instances whose engines share memories or tensors: time over the bound.
+[[nodiscard]] Report run_engines(const Settings& settings);
 /// Traces x budgets x bandwidths: copies alone, operations that run again alone, both, and all ways.
 [[nodiscard]] Report run_ways(const Settings& settings);
 /// Traces x budgets: whole tensors, and tensors that may be divided.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct PlacedCommand {
   std::size_t part = 0;
   std::uint32_t index = 0;  // in the device's plan, or in the list of values that leave
   bool is_leaving = false;
+  std::optional<LinkId> direct{};  // it copies from another device
 };
 
 /// Which values of a part's tensors are copied to the host at once, whatever the part's plan does.
@@ -77,6 +79,7 @@ class Spreader {
 
   Result<SpreadPlan> run() {
     put_in_order();
+    if (!leaving_.empty()) hand_over();
     find_stored();
     Result<std::vector<StoredPlace>> places =
         assign_stores(machine_, stores_, stored_, static_cast<std::uint32_t>(order_.size()) + 1);
@@ -85,7 +88,6 @@ class Spreader {
     if (!has_links()) return Problem{"the host is not linked to a device directly"};
     write_initial();
     for (std::uint32_t step = 0; step < order_.size(); ++step) write(step);
-    if (!leaving_.empty()) hand_over();
     write_waits(trace_, machine_, result_);
     spread_.plan.trace_digest = digest(trace_);
     spread_.plan.machine = machine_;
@@ -152,13 +154,45 @@ class Spreader {
     }
   }
 
+  /// Decides which values come from other devices directly, and leaves out copies to the host that nobody needs then.
+  void hand_over() {
+    SerialPlan plan;
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      for (const Resident& resident : plans_[part]->initial) {
+        plan.initial.push_back({whole(part, resident.tensor), {}, FormId::plain, parts_[part].memory, {}, true});
+      }
+    }
+    std::vector<PlacedCommand> order;  // without those that have no way over the host
+    for (const PlacedCommand& at : order_) {
+      const std::vector<Store>& stores = stores_[at.part];
+      const auto host = std::ranges::find(stores, machine_.host, &Store::memory);
+      if (host == stores.end()) return;
+      Command& command = plan.commands.emplace_back(command_for(at, *host));
+      command.offset = command.kind == CommandKind::copy && command.link == host->out ? std::nullopt : command.offset;
+      plan.before.push_back(at.before);
+    }
+    for (const std::uint32_t kept : hand_over_directly(trace_, machine_, plan)) order.push_back(order_[kept]);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Command& command = plan.commands[i];
+      if (command.kind != CommandKind::copy) continue;
+      const Link& link = machine_.links[index(command.link)];
+      if (link.from != machine_.host && link.to != machine_.host) order[i].direct = command.link;
+    }
+    order_ = std::move(order);
+  }
+
   // Which tensors leave their device or come from the host, and when they take and give back their places there.
   void find_stored() {
     stored_of_.assign(trace_.tensors.size(), none);
     last_in_.assign(trace_.tensors.size(), none);
-    users_.assign(trace_.tensors.size(), 0);
+    is_handed_over_.assign(trace_.tensors.size(), false);
+    for (const LeavingValue& value : leaving_) is_handed_over_[index(whole(value.part, value.tensor))] = true;
+    std::vector<bool> is_used(trace_.tensors.size(), false);
     for (const EnginePart& part : parts_) {
-      for (const TensorId tensor : part.tensors) ++users_[index(tensor)];
+      for (const TensorId tensor : part.tensors) {
+        if (is_used[index(tensor)]) is_handed_over_[index(tensor)] = true;
+        is_used[index(tensor)] = true;
+      }
     }
     std::vector<bool> first_is_out(trace_.tensors.size(), false);
     const auto steps = static_cast<std::uint32_t>(order_.size()) + 1;
@@ -174,7 +208,7 @@ class Spreader {
       const PlacedCommand& at = order_[step];
       const swapmm::Command& moved = command(at);
       const bool out = moved.kind == swapmm::CommandKind::swap_out;
-      if (!out && moved.kind != swapmm::CommandKind::swap_in) continue;
+      if ((!out && moved.kind != swapmm::CommandKind::swap_in) || at.direct) continue;
       const TensorId tensor = whole(at.part, moved.tensor);
       if (stored_of_[index(tensor)] == none) first_is_out[index(tensor)] = out;
       StoredTensor& it = stored(at.part, tensor, step);
@@ -187,24 +221,24 @@ class Spreader {
       concerns_host[t] = trace_.tensors[t].kind == TensorKind::input;
     }
     for (const HostRead& read : trace_.host_reads) concerns_host[index(read.tensor)] = true;
+    std::vector<bool> keeps_place(trace_.tensors.size(), false);
     for (std::size_t part = 0; part < parts_.size(); ++part) {
-      for (std::size_t t = 0; t < parts_[part].tensors.size(); ++t) {
-        const TensorId tensor = parts_[part].tensors[t];
+      for (const TensorId tensor : parts_[part].tensors) {
         const bool is_known = stored_of_[index(tensor)] != none;
-        const bool is_input = parts_[part].trace.tensors[t].kind == TensorKind::input;
-        if (is_input || concerns_host[index(tensor)] || (is_known && users_[index(tensor)] > 1)) {
+        if (concerns_host[index(tensor)] || (is_known && is_handed_over_[index(tensor)])) {
           stored(part, tensor, 0).in_host = true;
+          keeps_place[index(tensor)] = concerns_host[index(tensor)];
         }
       }
-      for (const HostRead& read : parts_[part].trace.host_reads) {
-        stored(part, whole(part, read.tensor), 0).in_host = true;
-      }
     }
-    for (const TensorId tensor : always_in_host_) stored(0, tensor, 0).in_host = true;
+    for (const TensorId tensor : always_in_host_) {
+      stored(0, tensor, 0).in_host = true;
+      keeps_place[index(tensor)] = true;
+    }
     for (StoredTensor& it : stored_) {
       const std::size_t tensor = index(it.tensor);
       // A value that goes and comes back within the iteration has its place for that time only.
-      const bool passing = trace_.tensors[tensor].kind == TensorKind::transient && !it.in_host &&
+      const bool passing = trace_.tensors[tensor].kind == TensorKind::transient && !keeps_place[tensor] &&
                            first_is_out[tensor] && last_in_[tensor] != none;
       if (passing) {
         it.length = static_cast<std::uint32_t>(last_in_[tensor]) - it.start + 1;
@@ -251,13 +285,8 @@ class Spreader {
     return std::ranges::all_of(order_, [this](const PlacedCommand& at) {
       const swapmm::Command& moved = command(at);
       const bool copies = moved.kind == swapmm::CommandKind::swap_in || moved.kind == swapmm::CommandKind::swap_out;
-      return !copies || store_for(at.part, whole(at.part, moved.tensor)) != nullptr;
+      return !copies || at.direct || store_for(at.part, whole(at.part, moved.tensor)) != nullptr;
     });
-  }
-
-  void hand_over() {
-    const std::vector<CommandOrigin> origins = std::exchange(spread_.origins, {});
-    for (const std::uint32_t c : hand_over_directly(trace_, machine_, result_)) spread_.origins.push_back(origins[c]);
   }
 
   void add(const PlacedCommand& at, Command command) {
@@ -266,42 +295,41 @@ class Spreader {
     spread_.origins.push_back({at.part, at.index});
   }
 
+  /// A command of a part's plan for the whole trace, if what leaves is in this store.
+  [[nodiscard]] Command command_for(const PlacedCommand& at, const Store& store) const {
+    const swapmm::Command& old = command(at);
+    Command result;
+    result.tensor = whole(at.part, old.tensor);
+    if (has_place(old.kind)) result.offset = old.offset;
+    switch (old.kind) {
+      case swapmm::CommandKind::allocate: result.kind = CommandKind::allocate; break;
+      case swapmm::CommandKind::release: result.kind = CommandKind::release; break;
+      case swapmm::CommandKind::swap_in: result.kind = CommandKind::copy; break;
+      case swapmm::CommandKind::swap_out: result.kind = CommandKind::copy; break;
+    }
+    if (result.kind == CommandKind::copy) {
+      const LinkId in = at.direct.value_or(store.in);
+      result.link = old.kind == swapmm::CommandKind::swap_in ? in : store.out;
+    } else {
+      result.memory = parts_[at.part].memory;
+    }
+    return result;
+  }
+
   void write(std::uint32_t step) {
     const PlacedCommand& at = order_[step];
     const swapmm::Command& old = command(at);
-    Command command;
-    command.tensor = whole(at.part, old.tensor);
-    const std::size_t tensor = index(command.tensor);
-    const MemoryId device = parts_[at.part].memory;
-    switch (old.kind) {
-      case swapmm::CommandKind::allocate:
-        command.kind = CommandKind::allocate;
-        command.memory = device;
-        command.offset = old.offset;
-        break;
-      case swapmm::CommandKind::release:
-        command.kind = CommandKind::release;
-        command.memory = device;
-        break;
-      case swapmm::CommandKind::swap_in:
-        command.kind = CommandKind::copy;
-        command.link = store_for(at.part, command.tensor)->in;
-        command.offset = old.offset;
-        break;
-      case swapmm::CommandKind::swap_out: {
-        const std::size_t stored = stored_of_[tensor];
-        command.kind = CommandKind::copy;
-        command.link = store_for(at.part, command.tensor)->out;
-        const bool passing = last_in_[tensor] != none;
-        const bool limited = machine_.memories[index(store(stored).memory)].bytes.has_value();
-        if (passing && limited && stored_[stored].start == step) command.offset = places_[stored].offset;
-        break;
-      }
-    }
-    add(at, std::move(command));
-    if (old.kind != swapmm::CommandKind::swap_in || last_in_[tensor] != step) return;
+    const std::size_t tensor = index(whole(at.part, old.tensor));
+    const bool is_copied = old.kind == swapmm::CommandKind::swap_in || old.kind == swapmm::CommandKind::swap_out;
+    if (!is_copied || at.direct) return add(at, command_for(at, {}));
+    const StoredTensor& stored = stored_[stored_of_[tensor]];
     const MemoryId memory = store(stored_of_[tensor]).memory;
-    if (!machine_.memories[index(memory)].bytes) return;
+    const bool passes_limited = last_in_[tensor] != none && machine_.memories[index(memory)].bytes.has_value();
+    Command copy = command_for(at, *store_for(at.part, id_at<TensorId>(tensor)));
+    const bool out = old.kind == swapmm::CommandKind::swap_out;
+    if (out && passes_limited && stored.start == step) copy.offset = places_[stored_of_[tensor]].offset;
+    add(at, std::move(copy));
+    if (out || !passes_limited || last_in_[tensor] != step) return;
     Command release;
     release.kind = CommandKind::release;
     release.tensor = id_at<TensorId>(tensor);
@@ -321,7 +349,7 @@ class Spreader {
   std::vector<swapmm::Command> copies_out_;        // of leaving_
   std::vector<LeavingVersions> leaves_;            // of each part
   std::vector<PlacedCommand> order_;
-  std::vector<std::size_t> users_;  // of each tensor: how many tensors of parts stand for it
+  std::vector<bool> is_handed_over_;  // of each tensor: several tensors of parts stand for it, or the host gets it
   std::vector<StoredTensor> stored_;
   std::vector<std::size_t> stored_of_;  // of each tensor: its position in stored_
   std::vector<std::size_t>

@@ -148,7 +148,7 @@ class SharedSpread {
       if (best_->predicted.iteration >= before) break;
     }
     if (!best_) return *problem_;
-    if (has_time()) {
+    if (program_ && (!options_.go_on || options_.go_on({}))) {
       Result<Plan> plan =
           program_->plan(planner_, speed_, swapmm::planning::in_part_of_time(options_, end_of_short, 1));
       if (plan) offer(*std::move(plan));
