@@ -22,6 +22,15 @@ namespace {
 
 // The rest of the machine is the manager's own.
 SchedulerOptions checked(SchedulerOptions options) {
+  const auto require = [](bool is_right, const char* name, double value, const char* range) {
+    if (!is_right) {
+      throw UsageError("SchedulerOptions::" + std::string(name) + " is " + std::to_string(value) + ": " + range);
+    }
+  };
+  require(options.planning_share >= 0 && options.planning_share <= 1, "planning_share", options.planning_share,
+          "it is from 0 to 1");
+  require(options.replan_above >= 0 && options.replan_above <= 1e6, "replan_above", options.replan_above,
+          "it is from 0 to 1000000");
   if (!options.machine) return options;
   Machine links;
   links.device_budget = Bytes{1};

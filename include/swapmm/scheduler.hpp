@@ -42,7 +42,8 @@ class SWAPMM_EXPORT Scheduler {
   Scheduler();
   /// Makes a scheduler with these options. If max_period or max_sequences is too small, it is raised to the smallest
   /// valid value; `observe` above 2^30 and max_period above 2^20 are lowered. Throws UsageError if
-  /// SchedulerOptions::machine has a link without speed.
+  /// SchedulerOptions::machine has a link without speed, or planning_share is not from 0 to 1, or replan_above not from
+  /// 0 to 10^6.
   explicit Scheduler(SchedulerOptions options);
 
   /// The options in use.

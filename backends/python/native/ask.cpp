@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about traces and plans, answered as the command `swapmm` answers them.
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -30,6 +31,7 @@
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/predicted_profile.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/stalls.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/validate.hpp>
@@ -223,8 +225,14 @@ json::object answer_fit(const Asked& asked) {
 json::object answer_simulate(const Asked& asked) {
   const auto [trace, plan, ways] = asked.program();
   const answers::Disturbance disturbance = asked.options.disturbance();
-  const Simulation calm = simulate(trace, plan);
-  const std::vector<answers::Draw> draws = answers::disturbed(disturbance, trace, plan, calm, asked.caller);
+  Simulation calm = simulate(trace, plan);
+  std::vector<answers::Draw> draws = answers::disturbed(disturbance, trace, plan, calm, asked.caller);
+  if (ways) {  // what the plan adds is no computation of the program
+    const std::chrono::nanoseconds all = calm.compute;
+    calm.compute = swapmm::planning::compute_time(asked.trace());
+    const double own = all.count() == 0 ? 1 : static_cast<double>(calm.compute.count()) / static_cast<double>(all.count());
+    for (answers::Draw& draw : draws) draw.compute = std::chrono::nanoseconds(std::llround(own * static_cast<double>(draw.compute.count())));
+  }
   return answers::simulation_as_json(trace, plan, calm, disturbance, draws);
 }
 
@@ -300,7 +308,10 @@ json::object answer_picture(const Asked& asked) {
 json::object answer_need(const Asked& asked) {
   const Trace trace = asked.trace();
   const Bytes alignment = asked.options.quantity("alignment", quantity::parse_size).value_or(Bytes{256});
-  if (alignment.value == 0) throw UsageError("alignment: it is 0");
+  constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 40U;
+  if (alignment.value == 0 || alignment.value > largest_alignment) {
+    throw UsageError("alignment: it is " + std::to_string(alignment.value) + ", and must be from 1 to 2^40");
+  }
   const Liveness liveness = analyze_liveness(trace, alignment);
   return {{"digest", digest(trace)},
           {"peak_bytes", liveness.peak.value},

@@ -29,7 +29,7 @@ namespace {
 template <class Body>
 swapmm_status between_operations(swapmm_manager* manager, const char* call, Body&& body) noexcept {
   return guarded([&] {
-    const Turn turn(required(manager, "swapmm_manager").turn_taken);
+    const Turn turn(required(manager, "swapmm_manager"));
     manager->require_no_operation(call);
     body(*manager);
   });
@@ -39,7 +39,7 @@ swapmm_status between_operations(swapmm_manager* manager, const char* call, Body
 template <class Body>
 swapmm_status any_time(swapmm_manager* manager, Body&& body) noexcept {
   return guarded([&] {
-    const Turn turn(required(manager, "swapmm_manager").turn_taken);
+    const Turn turn(required(manager, "swapmm_manager"));
     body(*manager);
   });
 }
@@ -120,7 +120,12 @@ swapmm_status swapmm_manager_create(const swapmm_backend* backend, const swapmm_
   });
 }
 
-void swapmm_manager_destroy(swapmm_manager* manager) { delete manager; }
+void swapmm_manager_destroy(swapmm_manager* manager) {
+  if (manager == nullptr) return;
+  const auto before =
+      change(manager->callers, [](swapmm_manager::Callers& callers) { callers.is_destroyed = 1; });
+  if (before.calls == 0) delete manager;  // else the last call does
+}
 
 swapmm_status swapmm_manager_set_budget(swapmm_manager* manager, uint64_t bytes) {
   return between_operations(manager, "swapmm_manager_set_budget()",

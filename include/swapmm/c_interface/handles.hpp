@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include <swapmm/swapmm.h>
 #include <swapmm/backend/file_memory.hpp>
@@ -25,22 +26,6 @@
 // them for each backend.
 
 namespace swapmm::c_interface {
-
-/// A caller's turn with a manager. A second caller at the same time gets an exception.
-class Turn {
- public:
-  explicit Turn(std::atomic<bool>& taken) : taken_(taken) {
-    if (taken_.exchange(true, std::memory_order_acquire)) {
-      throw ConcurrentUse("the manager is in use: by another thread, or by the kernel that makes this call");
-    }
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() { taken_.store(false, std::memory_order_release); }
-
- private:
-  std::atomic<bool>& taken_;
-};
 
 /// A kernel of the simulated backend, as programs pass it.
 struct SimulatedKernel {
@@ -102,8 +87,60 @@ struct swapmm_manager {
   [[nodiscard]] virtual const swapmm::Report& count() = 0;
   [[nodiscard]] virtual swapmm::Scheduler& scheduler() = 0;
 
-  std::atomic<bool> turn_taken{false};
+  /// Who is inside.
+  struct Callers {
+    std::uint16_t has_turn = 0;      ///< 1: a call works with the manager
+    std::uint16_t is_destroyed = 0;  ///< 1: it ends when nobody is inside any more
+    std::uint32_t calls = 0;         ///< that have begun and not ended, also those that have given their turn away
+  };
+  static_assert(std::has_unique_object_representations_v<Callers>, "it is compared as bytes");
+  std::atomic<Callers> callers{};
 };
+
+namespace swapmm::c_interface {
+
+/// Changes who is inside, and returns who was before.
+template <class Change>
+swapmm_manager::Callers change(std::atomic<swapmm_manager::Callers>& callers, Change&& to) {
+  swapmm_manager::Callers before = callers.load();
+  for (;;) {
+    swapmm_manager::Callers after = before;
+    to(after);
+    if (callers.compare_exchange_weak(before, after)) return before;
+  }
+}
+
+/// A caller's turn with a manager. A second caller at the same time gets an exception. A manager that was destroyed
+/// meanwhile ends with the last call.
+class Turn {
+ public:
+  explicit Turn(swapmm_manager& manager) : manager_(manager) {
+    bool is_free = true;
+    change(manager.callers, [&](swapmm_manager::Callers& callers) {
+      is_free = callers.has_turn == 0 && callers.is_destroyed == 0;
+      if (!is_free) return;
+      callers.has_turn = 1;
+      ++callers.calls;
+    });
+    if (!is_free) {
+      throw ConcurrentUse("the manager is in use: by another thread, or by the kernel that makes this call");
+    }
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    const swapmm_manager::Callers before = change(manager_.callers, [](swapmm_manager::Callers& callers) {
+      callers.has_turn = 0;
+      --callers.calls;
+    });
+    if (before.is_destroyed != 0 && before.calls == 1) delete &manager_;
+  }
+
+ private:
+  swapmm_manager& manager_;
+};
+
+}  // namespace swapmm::c_interface
 
 struct swapmm_backend {
   swapmm_backend() = default;

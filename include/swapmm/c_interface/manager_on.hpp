@@ -266,17 +266,21 @@ class ManagerOn : public swapmm_manager {
    public:
     RunningAgain(ManagerOn& manager, const runtime::Request<B>& request)
         : manager_(manager), outer_(std::exchange(manager.request_, request)) {
-      manager_.turn_taken.store(false, std::memory_order_release);
+      give_turn(0);
     }
     RunningAgain(const RunningAgain&) = delete;
     RunningAgain& operator=(const RunningAgain&) = delete;
     ~RunningAgain() {
-      manager_.turn_taken.store(true, std::memory_order_release);
+      give_turn(1);
       manager_.running_.reset();
       manager_.request_ = outer_;
     }
 
    private:
+    void give_turn(std::uint16_t back) {
+      change(manager_.callers, [back](swapmm_manager::Callers& callers) { callers.has_turn = back; });
+    }
+
     ManagerOn& manager_;
     runtime::Request<B> outer_;
   };

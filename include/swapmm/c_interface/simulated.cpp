@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -82,6 +83,10 @@ simulated::Options read_simulated_options(const swapmm_simulated_options* option
   }
   if (given.h2d_bytes_per_second == 0 || given.d2h_bytes_per_second == 0) {
     throw UsageError("swapmm_simulated_options: a speed is 0");
+  }
+  constexpr std::uint64_t most = std::uint64_t{1} << 62U;
+  for (const std::uint64_t bytes : {given.device_bytes, given.host_bytes}) {
+    if (bytes >= most) throw UsageError("swapmm_simulated_options: " + std::to_string(bytes) + " bytes are 2^62 or more");
   }
   simulated::Options read;
   read.device_bytes = Bytes{given.device_bytes};

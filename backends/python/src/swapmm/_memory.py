@@ -49,6 +49,8 @@ def element_type(dtype: Any) -> ElementType:
     """Of a name ("float32"), of a NumPy type, or of anything whose text ends with such a name, as PyTorch's types do."""
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
     found = ELEMENT_TYPES.get(str(name).rsplit(".", 1)[-1])
+    if found is not None and getattr(dtype, "byteorder", "=") == ">":
+        raise errors.UsageError(f"{dtype!r} has the bytes of its elements in the other order: this machine's is little-endian")
     if found is None:
         raise errors.UsageError(f"{dtype!r} is no type of elements; there are {', '.join(ELEMENT_TYPES)}")
     return found
@@ -113,7 +115,7 @@ class Memory:
     def __init__(self, address: int, size: int, dtype: Optional[str], release: Any) -> None:
         self.address = address
         self.size = size
-        #: name of the element type; None if it is not known, or if the object is one of plain bytes
+        #: name of the element type, or the format of one that swapmm does not know; None: plain bytes
         self.dtype = dtype
         self._release = release
 
@@ -131,9 +133,14 @@ def _exported(data: Any, flags: int) -> Memory:
 
 
 def _named(format_: str) -> Optional[str]:
-    """The type of elements of a format of the buffer protocol, on a machine with little-endian numbers."""
-    name = _BY_FORMAT.get(format_.lstrip("@=<>!"))
-    return f"big-endian {name}" if name is not None and format_[0] in ">!" and ELEMENT_TYPES[name].size > 1 else name
+    """The type of elements of a format of the buffer protocol, on a machine with little-endian numbers; None for bytes."""
+    plain = format_.lstrip("@=<>!")
+    if plain == "c":
+        return None
+    name = _BY_FORMAT.get(plain)
+    if name is None:
+        return f"elements of format {format_!r}"
+    return f"big-endian {name}" if format_[0] in ">!" and ELEMENT_TYPES[name].size > 1 else name
 
 
 def _has_buffer(data: Any) -> bool:
@@ -227,5 +234,7 @@ def _from_dlpack(data: Any) -> Memory:
         raise errors.UsageError(f"an array of shape {shape} with strides {strides}: make it contiguous first")
     size = elements_in(shape) * ((tensor.bits * tensor.lanes + 7) // 8)
     dtype = _BY_DLPACK.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
+        dtype = f"elements of DLPack's type {tensor.code} with {tensor.bits} bits in {tensor.lanes} lanes"
     keep = [capsule]
     return Memory((tensor.data or 0) + tensor.byte_offset, size, dtype, keep.clear)

@@ -263,7 +263,9 @@ class Manager:
         With `again`, a function that queues the same work once more in the operation that it is given, the operation is
         replayable: the same inputs give the same outputs, bit for bit. A plan may drop what it wrote and call the
         function later in the iteration, where that is cheaper than copies. Not with `takes_waits`."""
-        size = bytes_of(scratch) if isinstance(scratch, str) else scratch
+        size = bytes_of(scratch) if isinstance(scratch, str) else _native.whole(scratch, "scratch")
+        if again is not None and not callable(again):
+            raise errors.UsageError(f"operation {name!r}: again is {again!r}, which cannot be called")
         return Operation(self, name, reads, writes, updates, outputs, size, takes_waits, again)
 
     # ---- the whole manager
@@ -337,7 +339,8 @@ class Manager:
             if isinstance(error, errors.WorkFailed):
                 if self._kernel_errors:
                     raise error from self._kernel_errors.pop(0)
-                if self._backend.kind == "simulated":  # Python has dropped what came before the kernel's first line
+                # Python has dropped what came before the kernel's first line.
+                if self._backend.kind == "simulated" and "failed after it was queued" in str(error):
                     raise error from KeyboardInterrupt("before a kernel began")
             raise error
 
@@ -377,6 +380,13 @@ def _destroy(library: _native.Library, life: _Life, keys: Set[int], again_keys: 
     forget(_agains, again_keys)
 
 
+def _fraction(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise errors.UsageError(f"{name} is {value!r}, which is no number") from None
+
+
 def manager_options(
     library: _native.Library, device_budget: Union[int, str, None], given: Dict[str, Any]
 ) -> _native.Options:
@@ -389,13 +399,15 @@ def manager_options(
             raise errors.UsageError("the device budget is 0")
     for name, value in given.items():
         if name in _FLAGS:
+            if isinstance(value, (str, bytes)):
+                raise errors.UsageError(f"{name} is {value!r}: it is True or False")
             options.flags = options.flags | _FLAGS[name] if value else options.flags & ~_FLAGS[name]
         elif name in _SIZES:
             setattr(options, name, bytes_of(value))
         elif name in _WHOLE:
             setattr(options, name, _native.whole(value, name))
         elif name in _FRACTIONS:
-            setattr(options, name, float(value))
+            setattr(options, name, _fraction(name, value))
         elif name in _HANDLES:
             if value is not None:
                 setattr(options, name, value._handle(library))

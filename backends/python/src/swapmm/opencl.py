@@ -19,12 +19,19 @@ def pick(wanted: Optional[str] = None) -> backends.Backend:
     return backends.made(library, "opencl", library.opencl_pick, _native.text(wanted))
 
 
+def _handle(object_: Any) -> Any:
+    handle = getattr(object_, "int_ptr", object_)
+    if handle is not None and (isinstance(handle, bool) or not hasattr(handle, "__index__")):
+        raise errors.UsageError(f"{object_!r} is no handle of OpenCL: it is a number, or an object with int_ptr")
+    return handle
+
+
 def create(context: Any, device: Any, queue: Any = None) -> backends.Backend:
     """Makes a backend on the program's own context. Handles are numbers (a cl_context, a cl_device_id, a
     cl_command_queue), or objects that have them as `int_ptr`, such as those of PyOpenCL. The queue must be in order;
     operations run on it. None: on a queue of swapmm."""
     library = _native.library("opencl")
-    handles = [getattr(handle, "int_ptr", handle) for handle in (context, device, queue)]
+    handles = [_handle(handle) for handle in (context, device, queue)]
     return backends.made(library, "opencl", library.opencl_create, *handles)
 
 
@@ -33,8 +40,7 @@ def neighbour(device: Any, size: Union[int, str], staging: Union[int, str] = 0) 
     cl_device_id as a number, or an object that has it as `int_ptr`. Copies pass through `staging` bytes of page-locked host
     memory, a part of the host budget; 0: 8 MiB."""
     library = _native.library("opencl")
-    handle = getattr(device, "int_ptr", device)
-    return Neighbour(library, "opencl", library.opencl_neighbour, handle, bytes_of(size), bytes_of(staging))
+    return Neighbour(library, "opencl", library.opencl_neighbour, _handle(device), bytes_of(size), bytes_of(staging))
 
 
 def native(backend: backends.Backend) -> Tuple[int, int]:

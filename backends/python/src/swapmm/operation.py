@@ -346,7 +346,10 @@ def _status_of(run: Callable[..., None], argument: Any, failures: List[BaseExcep
 
 
 def _run_by_number(key: int, _operation: None, status: int) -> None:
-    kernel = _kernels.pop(key)
+    kernel = _kernels.pop(key, None)
+    if kernel is None:  # the manager was closed while a call used it
+        ctypes.c_int.from_address(status).value = 1
+        return
     kernel.keys.discard(key)
     ctypes.c_int.from_address(status).value = _status_of(_run, kernel, kernel.failures)
 

@@ -92,7 +92,7 @@ def _figures(
         "latency": _latency(latency),
         "alignment": _text(alignment),
         "max_allocation": _text(max_allocation),
-        "half_duplex": half_duplex,
+        "half_duplex": bool(half_duplex),
     }
 
 
@@ -257,7 +257,7 @@ def fit(
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    options.update(planner=_name_of(planner), ways=ways, time_limit=_limit(seconds), top=top, this_budget_only=this_budget_only)
+    options.update(planner=_name_of(planner), ways=ways, time_limit=_limit(seconds), top=top, this_budget_only=bool(this_budget_only))
     return Fit(ask("fit", options, _json_of(trace), progress=progress))
 
 

@@ -58,7 +58,7 @@ class Tensor:
         with _memory.readable(data) as memory:
             self._check("upload", memory, offset)
             owner = self._owner
-            owner._library.check(
+            owner._check(
                 owner._library.tensor_upload(
                     owner._open(), self.number, 0 if offset is None else whole(offset, "offset"), memory.address, memory.size
                 )
@@ -89,6 +89,10 @@ class Tensor:
             return out
         whole_value = offset is None and nbytes is None
         size = max(self.nbytes - begin, 0) if nbytes is None else whole(nbytes, "nbytes")
+        if begin + size > self.nbytes:
+            raise errors.UsageError(
+                f"download: {size} bytes from byte {begin} on of tensor {self.name!r}, which has {self.nbytes} bytes"
+            )
         wanted = dtype if dtype is not None else self.dtype
         bytes_ = bytearray(size)
         with _memory.writable(bytes_) as memory:
@@ -102,7 +106,7 @@ class Tensor:
 
     def _download(self, offset: int, memory: _memory.Memory) -> None:
         owner = self._owner
-        owner._library.check(
+        owner._check(
             owner._library.tensor_download(owner._open(), self.number, offset, memory.address, memory.size)
         )
 
@@ -112,7 +116,8 @@ class Tensor:
                 f"{call}: tensor {self.name!r} has {self.nbytes} bytes, the data has {memory.size}; "
                 "with an offset a part of it is meant"
             )
-        if self.dtype is not None and memory.dtype not in (None, "uint8", self.dtype):
+        is_object = memory.dtype is not None and "O" in memory.dtype
+        if is_object or (self.dtype is not None and memory.dtype not in (None, "uint8", self.dtype)):
             raise errors.UsageError(f"{call}: tensor {self.name!r} is of {self.dtype}, the data of {memory.dtype}")
 
 

@@ -193,6 +193,7 @@ class Trace:
     def from_json(cls, text: str) -> "Trace":
         """Of a text in the format swapmm-trace. It is checked when it is used."""
         document = _document(text, "swapmm-trace", (1, 2))
+        is_2 = document["version"] == 2  # version 1 ignores what it does not know
         try:
             return cls(
                 document["name"],
@@ -202,7 +203,7 @@ class Trace:
                         t["bytes"],
                         t["kind"],
                         t.get("available_from", 0),
-                        [Form(**form) for form in t.get("forms", [])],
+                        [Form(**form) for form in t.get("forms", [])] if is_2 else [],
                     )
                     for t in document["tensors"]
                 ],
@@ -213,9 +214,9 @@ class Trace:
                         _accesses(o, "reads"),
                         _accesses(o, "writes"),
                         _accesses(o, "updates"),
-                        o.get("replayable", False),
-                        o.get("in_pieces", False),
-                        o.get("engine"),
+                        is_2 and o.get("replayable", False),
+                        is_2 and o.get("in_pieces", False),
+                        o.get("engine") if is_2 else None,
                     )
                     for o in document["operations"]
                 ],

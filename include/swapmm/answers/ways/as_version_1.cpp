@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/v2/machine.hpp>
 #include <swapmm/plan/v2/planners.hpp>
 #include <swapmm/plan/v2/validate.hpp>
@@ -37,6 +38,7 @@ Result<AsVersion1> as_version_1(const Trace& trace, const v2::Plan& plan) {
   for (std::size_t i = 0; i < written->steps.size(); ++i) {
     if (written->steps[i].kind == WrittenStep::Kind::replay) written->trace.operations[i].name += " (again)";
   }
+  made->plan.predicted.compute = planning::compute_time(trace);  // without what the plan adds
   return AsVersion1{std::move(written->trace), std::move(made->plan), ways_used(trace, plan)};
 }
 

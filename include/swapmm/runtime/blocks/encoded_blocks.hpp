@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -33,6 +34,7 @@ class EncodedBlocks {
     }
     block->encoded->elements = elements;
     unused_ -= block->size;
+    use(*block);
     return block;
   }
   /// A new block. Throws what the backend throws.
@@ -45,15 +47,19 @@ class EncodedBlocks {
     block->place = Home::encoded;
     block->kind = HostKind::pinned;
     block->size = zero_worst_case(elements);
+    use(*block);
     return block;
   }
   void release(std::unique_ptr<Block> block) noexcept {
+    used_ -= block->size;
     unused_ += block->size;
     kept_.find(bytes_of(block->encoded->elements))->second.push(std::move(block));
   }
 
   /// Bytes of blocks that hold no value.
   [[nodiscard]] Bytes unused() const { return unused_; }
+  /// The most bytes of blocks that held one at a time.
+  [[nodiscard]] Bytes most_used() const { return most_used_; }
   /// Frees them, but for those from which reads are promised. No copy may use them any more. Returns how many bytes.
   Bytes free_unused() noexcept {
     const Bytes before = unused_;
@@ -67,8 +73,15 @@ class EncodedBlocks {
  private:
   static Bytes bytes_of(const ZeroElements& elements) { return Bytes{elements.count * elements.element_bytes}; }
 
+  void use(const Block& block) noexcept {
+    used_ += block.size;
+    most_used_ = std::max(most_used_, used_);
+  }
+
   std::map<Bytes, HostBlockList<B>> kept_;  // by the bytes of a plain value
   Bytes unused_;
+  Bytes used_;
+  Bytes most_used_;
 };
 
 }  // namespace swapmm::runtime

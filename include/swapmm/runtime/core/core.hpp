@@ -339,7 +339,7 @@ void Core<B>::collect(PendingRead& read) {
 template <Backend B>
 void Core<B>::end_promise(PendingRead& read) noexcept {
   {
-    const Gate::Stay stay = gate_.enter_waiting();
+    const Gate::Stay stay = gate_.enter_waiting_briefly();
     if (!closed()) session_->state.promises.cancel(read);  // a read that is done may still be in the list
   }
   reads_.give_back(read);

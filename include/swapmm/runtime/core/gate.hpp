@@ -69,15 +69,9 @@ class Gate {
   /// others wait.
   [[nodiscard]] Stay try_enter_briefly() noexcept { return try_enter_as(briefly(this_thread())); }
   /// Waits for another thread to leave. Returns an empty stay if this thread is already inside.
-  [[nodiscard]] Stay enter_waiting() noexcept {
-    if (callers_wait_) return Stay(wait_for_turn() ? this : nullptr);
-    for (;;) {
-      const void* inside = nullptr;
-      if (inside_.compare_exchange_strong(inside, this_thread(), std::memory_order_acquire)) return Stay(this);
-      if (is_this_thread(inside)) return Stay(nullptr);
-      std::this_thread::yield();
-    }
-  }
+  [[nodiscard]] Stay enter_waiting() noexcept { return enter_waiting_as(this_thread()); }
+  /// The same for what does not take long, and what any thread may do at any time. Nobody is refused because of it.
+  [[nodiscard]] Stay enter_waiting_briefly() noexcept { return enter_waiting_as(briefly(this_thread())); }
 
   /// Names the thread that serves the faults of host views, by its this_thread(); null: there is none. It waits for the
   /// caller that is inside, and callers wait for it.
@@ -96,6 +90,16 @@ class Gate {
   static bool is_brief(const void* inside) noexcept { return (reinterpret_cast<std::uintptr_t>(inside) & 1U) != 0; }
   static bool is_this_thread(const void* inside) noexcept {
     return inside == this_thread() || inside == briefly(this_thread());
+  }
+
+  Stay enter_waiting_as(const void* who) noexcept {
+    if (callers_wait_) return Stay(wait_for_turn() ? this : nullptr);
+    for (;;) {
+      const void* inside = nullptr;
+      if (inside_.compare_exchange_strong(inside, who, std::memory_order_acquire)) return Stay(this);
+      if (is_this_thread(inside)) return Stay(nullptr);
+      std::this_thread::yield();
+    }
   }
 
   Stay try_enter_as(const void* who) noexcept {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/ways/written_plan.hpp>
 
@@ -181,7 +182,9 @@ Result<Plan> from_ways(const Trace& trace, const PlanWithWays& plan) {
   const Result<WrittenTrace> written = with_ways(trace, plan.ways);
   if (!written) return written.problem();
   if (digest(written->trace) != plan.plan.trace_digest) return Problem{"the plan is for another program"};
-  return planning::with_commands_of_ways(trace, *written, plan.ways, from_version_1(plan.plan));
+  Plan made = planning::with_commands_of_ways(trace, *written, plan.ways, from_version_1(plan.plan));
+  made.predicted.compute = swapmm::planning::compute_time(trace);  // without what a plan adds
+  return made;
 }
 
 }  // namespace swapmm::v2
