@@ -144,12 +144,13 @@ void add_compare(CLI::App& program, Chosen& chosen) {
       add_command(program, chosen, "compare", "Planners side by side: time, fraction of ideal, gap to the bound, bytes",
                   options, run_compare);
   command.add_option("TRACE", options->traces, "Files of format swapmm-trace")->required()->type_name("");
-  command
-      .add_option(
-          "--machine", options->machine.file,
-          "A file of format swapmm-machine, version 2, or a name that `swapmm machines` lists; in the place of\n"
-          "budgets and bandwidths")
-      ->type_name("FILE");
+  CLI::Option* const machine =
+      command
+          .add_option(
+              "--machine", options->machine.file,
+              "A file of format swapmm-machine, version 2, or a name that `swapmm machines` lists; in the place of\n"
+              "budgets and bandwidths")
+          ->type_name("FILE");
   add_parsed(command, "--planners", options->planners, parse_planners,
              "\"all\", or names between commas; plan --help has them, and the options of ilp [all]", "NAMES");
   add_list(command, "--budgets", options->budgets, parse_budget,
@@ -157,6 +158,8 @@ void add_compare(CLI::App& program, Chosen& chosen) {
   add_list(command, "--bandwidths", options->bandwidths, parse_bandwidth, "Between commas: 12GB/s,25GB/s", "RATES");
   add_list(command, "--compute-scale", options->compute_scales, parse_factor,
            "Factors on the durations of operations: 1,1/5,1/20 [1]", "FACTORS");
+  for (const char* const other : {"--budgets", "--bandwidths", "--compute-scale"})
+    machine->excludes(command.get_option(other));
   add_link_options(command, options->machine);
   add_parsed(command, "--time-limit", options->limit, parse_time_limit, "For each plan, of planners that search: 10s",
              "TIME");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,14 @@ TEST_CASE("values that make no sense end with 2, and are named with their option
   check_refused({"plan", two_weights(), "--budget", "5000", "--alignment", "256", "--max-allocation", "1000"}, 2,
                 {"1000 is not a multiple of the alignment"});
   check_refused({"plan", two_weights()}, 2, {"--budget or --machine is missing"});
+  check_refused({"plan", two_weights(), "--budget", "5000", "-o", ""}, 2, {"--out: it is empty"});
+  check_refused({"plan", two_weights(), "--budget", "5000", "--changed", ""}, 2, {"--changed: it is empty"});
+  constexpr std::array<std::array<const char*, 2>, 3> figures{
+      {{"--budgets", "0.5"}, {"--bandwidths", "12GB/s"}, {"--compute-scale", "1/5"}}};
+  for (const auto& words : figures) {
+    check_refused({"compare", two_weights(), "--machine", "a100-40g-ssd", words[0], words[1]}, 2,
+                  {"--machine", words[0]});
+  }
 }
 
 TEST_CASE("a file that is not what it should be ends with 3, and is named with the place in it") {

@@ -103,8 +103,12 @@ TEST_CASE("tensors and promises may be destroyed by other threads while one work
     for (int i = 0; i < 3; ++i) piles.push_back(uploaded_tensors(manager, 40));
     std::vector<int> target(length);
     std::vector<PendingDownload<Simulated>> promises;
+    std::vector<PendingDownload<Simulated>> later;
     for (auto& pile : piles) {
-      for (auto& tensor : pile) promises.push_back(tensor.download_async(target));
+      for (auto& tensor : pile) {
+        promises.push_back(tensor.download_async(target));
+        for (int i = 0; i < 10; ++i) later.push_back(tensor.download_async(target));
+      }
     }
     std::atomic<int> begun{0};
     in_threads(4, [&](std::size_t self) {
@@ -117,7 +121,10 @@ TEST_CASE("tensors and promises may be destroyed by other threads while one work
       }
     });
     in_threads(2, [&](std::size_t self) {
-      if (self == 1) return piles.clear();
+      if (self == 1) {
+        while (!later.empty()) later.pop_back();  // the other thread is not refused
+        return piles.clear();
+      }
       for (int round = 0; round < 50; ++round) {
         for (auto& tensor : worked_on) increase(manager, tensor, 1);
       }

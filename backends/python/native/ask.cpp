@@ -230,8 +230,10 @@ json::object answer_simulate(const Asked& asked) {
   if (ways) {  // what the plan adds is no computation of the program
     const std::chrono::nanoseconds all = calm.compute;
     calm.compute = swapmm::planning::compute_time(asked.trace());
-    const double own = all.count() == 0 ? 1 : static_cast<double>(calm.compute.count()) / static_cast<double>(all.count());
-    for (answers::Draw& draw : draws) draw.compute = std::chrono::nanoseconds(std::llround(own * static_cast<double>(draw.compute.count())));
+    const double own =
+        all.count() == 0 ? 1 : static_cast<double>(calm.compute.count()) / static_cast<double>(all.count());
+    for (answers::Draw& draw : draws)
+      draw.compute = std::chrono::nanoseconds(std::llround(own * static_cast<double>(draw.compute.count())));
   }
   return answers::simulation_as_json(trace, plan, calm, disturbance, draws);
 }

@@ -578,6 +578,73 @@ class Lives(OnSimulatedDevice):
         run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
         self.assertEqual((run.returncode, run.stdout, run.stderr), (0, "ran\n", ""))
 
+    def run_alone(self, program):
+        program = "import swapmm\nmanager = swapmm.Manager(swapmm.simulated.create(), '512KiB')\n" + program
+        return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+
+    def test_a_manager_ends_when_nobody_is_inside(self):
+        # Closed by a kernel of its own: the call that runs the kernel goes on.
+        run = self.run_alone(
+            "tensor = manager.tensor(16)\n"
+            "tensor.upload(bytes(16))\n"
+            "with manager.operation(updates=tensor) as op:\n"
+            "    op.launch(lambda data: manager.close(), tensor)\n"
+            "print(bytes(tensor.download()) == bytes(16), manager.closed)\n"
+        )
+        self.assertEqual((run.returncode, run.stdout), (0, "True True\n"), run.stderr)
+        # Closed while another thread is inside.
+        run = self.run_alone(
+            "import threading\n"
+            "tensor = manager.tensor(100 * 1024)\n"
+            "data = bytes(100 * 1024)\n"
+            "ran = threading.Event()\n"
+            "def run():\n"
+            "    try:\n"
+            "        while True:\n"
+            "            tensor.upload(data)\n"
+            "            tensor.download()\n"
+            "            ran.set()\n"
+            "    except swapmm.UsageError as failure:\n"
+            "        print(failure)\n"
+            "thread = threading.Thread(target=run)\n"
+            "thread.start()\n"
+            "ran.wait()\n"
+            "manager.close()\n"
+            "thread.join()\n"
+        )
+        self.assertEqual((run.returncode, run.stdout), (0, "the manager is closed\n"), run.stderr)
+
+    def test_the_cause_is_that_of_the_failure(self):
+        manager = self.manager()
+        tensor = manager.tensor(16, "uint8", "a")
+        tensor.upload(bytes(16))
+
+        def fail(data):
+            raise ValueError("first")
+
+        with manager.operation("k", updates=tensor) as op:
+            op.launch(fail, tensor, nanoseconds=5)
+        with self.assertRaises(swapmm.WorkFailed) as failed:
+            tensor.download()
+        self.assertEqual(str(failed.exception.__cause__), "first")
+        with self.assertRaisesRegex(swapmm.WorkFailed, "an earlier failure") as failed:
+            manager.operation("r", reads=tensor).begin()
+        self.assertIsNone(failed.exception.__cause__)
+
+    def test_options_and_arguments_out_of_range(self):
+        for options in ({"planning_share": float("nan")}, {"planning_share": 2}, {"planning_share": "x"},
+                        {"replan_above": -0.1}, {"replan_above": float("inf")}, {"check_access": "no"}):  # fmt: skip
+            with self.assertRaisesRegex(swapmm.UsageError, next(iter(options))):
+                self.manager(**options)
+        with self.assertRaisesRegex(swapmm.UsageError, "2\\^62"):
+            swapmm.simulated.create(2**64 - 1)
+        manager = self.manager()
+        for scratch in (2**64, 2**64 + 16, -1, 1.5):
+            with self.assertRaisesRegex(swapmm.UsageError, "scratch"):
+                manager.operation(scratch=scratch)
+        with self.assertRaisesRegex(swapmm.UsageError, "cannot be called"):
+            manager.operation(again=5)
+
 
 if __name__ == "__main__":
     unittest.main()

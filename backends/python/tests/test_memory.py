@@ -103,6 +103,8 @@ class Values(unittest.TestCase):
         self.assertEqual(part, b"fgh")
         typed = tensor.download(dtype="uint16", shape=(2, 2))
         self.assertEqual((typed.shape, memoryview(typed).tobytes()), ((2, 2), b"abcdefgh"))
+        with self.assertRaisesRegex(swapmm.UsageError, "9223372036854775808 bytes from byte 4 on of tensor 'tensor'"):
+            tensor.download(offset=4, nbytes=2**63)  # takes no memory
         for call in (lambda: tensor.download(b"abcdefgh"), lambda: tensor.download(bytearray(4)),
                      lambda: tensor.download(shape=(8,)), lambda: tensor.download(dtype="int32", shape=(3,)),
                      lambda: tensor.download(offset=9, nbytes=1), lambda: tensor.download(memoryview(bytearray(16))[::2]),
@@ -148,6 +150,16 @@ class Values(unittest.TestCase):
             tensor.upload(numpy.zeros(6))
         with self.assertRaisesRegex(swapmm.UsageError, "big-endian float32"):
             tensor.upload(values.astype(">f4"))
+        with self.assertRaisesRegex(swapmm.UsageError, "other order"):
+            self.manager.tensor(4, numpy.dtype(">f4"))
+        # Objects are addresses, which nobody may copy, whatever the type of the tensor.
+        objects = self.manager.tensor(16)
+        for call in (objects.upload, objects.download):
+            with self.assertRaisesRegex(swapmm.UsageError, "elements of format 'O'"):
+                call(numpy.array(["a", "b"], object))
+        for other in (numpy.zeros(3, "S4"), numpy.zeros(3, "U1"), numpy.zeros(3, "V4")):
+            with self.assertRaisesRegex(swapmm.UsageError, "'t' is of float32"):
+                self.manager.tensor(3, "float32", "t").upload(other)
         values.flags.writeable = False
         tensor.upload(values)
         with self.assertRaises(swapmm.UsageError):

@@ -146,7 +146,11 @@ class Ways(unittest.TestCase):
         self.assertEqual(swapmm.simulate(self.trace, plan).iteration_ns, plan.predicted.iteration_ns)
         self.assertGreater(swapmm.simulate(self.trace, plan, noise=0.2).worst_ns, 0)
         self.assertLessEqual(swapmm.bound(self.trace, "60%"), plan.predicted.iteration_ns)
-        self.assertGreaterEqual(plan.predicted.compute_ns, sum(o.duration_ns for o in self.trace.operations))
+        # What the plan adds is no computation of the program.
+        compute = sum(o.duration_ns for o in self.trace.operations)
+        self.assertEqual(plan.predicted.compute_ns, compute)
+        self.assertEqual(json.loads(plan.to_json())["predicted"]["compute_ns"], compute)
+        self.assertEqual(swapmm.simulate(self.trace, plan).compute_ns, compute)
         self.assertIn("(again)", plan.svg())
         self.assertIn("operations that run again", plan._repr_html_())
         self.assertEqual(swapmm.explain(self.trace, plan).data["ways"]["again"], plan.runs_again)
@@ -164,6 +168,11 @@ class Ways(unittest.TestCase):
         for ways in ("recompute", "swap,teleport", ""):
             with self.assertRaisesRegex(swapmm.UsageError, "ways"):
                 swapmm.plan(self.trace, "60%", ways=ways)
+
+    def test_version_1_ignores_what_it_does_not_know(self):
+        text = chain().to_json().replace('"reads"', '"replayable": true, "engine": "gpu1", "reads"')
+        trace = swapmm.Trace.from_json(text)
+        self.assertEqual((trace.version, trace), (1, chain()))
 
     def test_values_leave_in_fewer_bytes(self):
         trace = chain(duration=400 * US)
@@ -333,6 +342,15 @@ class Arguments(unittest.TestCase):
             found = swapmm.compare(trace, budget, planners=name)
             self.assertEqual([row.predicted for row in found], [row.predicted for row in wanted])
         self.assertEqual(swapmm.plan(trace, 0.8, planner=planner).planner, "belady")
+
+    def test_switches(self):
+        for value in (1, "yes", True):
+            self.assertEqual(swapmm.plan(chain(), "90%", half_duplex=value).machine.duplex, "half")
+        self.assertEqual(swapmm.plan(chain(), "90%", half_duplex=0).machine.duplex, "full")
+
+    def test_alignments(self):
+        with self.assertRaisesRegex(swapmm.UsageError, "alignment: it is 2199023255552"):
+            chain().peak_bytes(2**41)
 
     def test_what_is_none(self):
         trace = chain()

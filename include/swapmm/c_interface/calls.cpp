@@ -122,8 +122,7 @@ swapmm_status swapmm_manager_create(const swapmm_backend* backend, const swapmm_
 
 void swapmm_manager_destroy(swapmm_manager* manager) {
   if (manager == nullptr) return;
-  const auto before =
-      change(manager->callers, [](swapmm_manager::Callers& callers) { callers.is_destroyed = 1; });
+  const auto before = change(manager->callers, [](swapmm_manager::Callers& callers) { callers.is_destroyed = 1; });
   if (before.calls == 0) delete manager;  // else the last call does
 }
 

@@ -86,7 +86,8 @@ simulated::Options read_simulated_options(const swapmm_simulated_options* option
   }
   constexpr std::uint64_t most = std::uint64_t{1} << 62U;
   for (const std::uint64_t bytes : {given.device_bytes, given.host_bytes}) {
-    if (bytes >= most) throw UsageError("swapmm_simulated_options: " + std::to_string(bytes) + " bytes are 2^62 or more");
+    if (bytes >= most)
+      throw UsageError("swapmm_simulated_options: " + std::to_string(bytes) + " bytes are 2^62 or more");
   }
   simulated::Options read;
   read.device_bytes = Bytes{given.device_bytes};

@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
                  "grid, memories, behind, engines, devices and ways: every so-manieth instance, always the same ones")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--only", settings.only, "memories, behind, engines, devices and ways: instances whose name contains this");
+  app.add_option("--only", settings.only,
+                 "memories, behind, engines, devices and ways: instances whose name contains this");
   app.add_option("--traces", settings.traces, "grid: files (default: tests/data/traces/g10)")->check(CLI::ExistingFile);
   app.add_option("--largest", settings.largest, "scale: operations of the largest trace")->capture_default_str();
   app.add_option("--jobs", settings.jobs, "threads that compute bounds; plans are made one by one")

@@ -122,6 +122,29 @@ TEST_CASE("on demand, values are encoded on their way: the same bits in less tim
   CHECK(plain.manager.report().encoded_out == 0_bytes);
 }
 
+TEST_CASE("where sizes vary, memory for encoded values is no more than a few times what they need") {
+  simulated::Backend device(slow_link());
+  const Bytes largest = 2_MiB;
+  const Bytes codec{2 * encoder_bytes(largest).value};
+  MemoryManager<Simulated> manager(device, {.device_budget = Bytes{3 * largest.value} + codec, .codec_staging = codec});
+  constexpr std::size_t tensors = 6;
+  for (std::size_t round = 0; round < 60; ++round) {
+    CAPTURE(round);
+    const std::size_t elements = (1_MiB).value / sizeof(int) + round * 4096;
+    std::vector<Ints> values;
+    for (std::size_t t = 0; t < tensors; ++t) {
+      values.push_back(manager.tensor<int>({elements}, "value"));
+      fill(manager, values.back(), static_cast<int>(100 * round + t + 1), "fill");
+    }
+    const std::vector<int> first = values[0].download();
+    CHECK(first[3] == static_cast<int>(100 * round + 1));
+    CHECK(first[4] == 0);
+  }
+  const Report report = manager.report();
+  CHECK(report.encoded_out > 60_MiB);
+  CHECK(report.host_peak < Bytes{4 * tensors * largest.value + (64U << 20U)});  // 60 sizes of 4 values: 300 MiB
+}
+
 TEST_CASE("a plan knows which values are encoded, and how long that takes") {
   Network plain(false);
   Network encoding(true);

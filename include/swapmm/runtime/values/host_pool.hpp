@@ -161,8 +161,7 @@ class HostPool {
       --refused_;
       return nullptr;
     }
-    const bool keeps_much =
-        encoded_.unused().value > kept_to_used * std::max(encoded_.most_used(), few_bytes).value;
+    const bool keeps_much = encoded_.unused().value > kept_to_used * std::max(encoded_.most_used(), few_bytes).value;
     if (keeps_much || zero_worst_case(elements) > budget_.room(HostKind::pinned)) free_encoded();
     auto claim = budget_.claim(zero_worst_case(elements), HostKind::pinned);
     if (!claim) return nullptr;

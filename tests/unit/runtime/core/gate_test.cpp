@@ -109,6 +109,30 @@ TEST_CASE("who waits at the gate gets in when the other thread has left") {
   other.join();
 }
 
+TEST_CASE("who waits at the gate for a short time gets in, and refuses nobody meanwhile") {
+  Gate gate;
+  std::atomic<bool> inside{false};
+  std::atomic<bool> left{false};
+  std::optional<std::thread> brief;
+  {
+    const Gate::Stay caller = gate.enter();
+    CHECK_FALSE(static_cast<bool>(gate.enter_waiting_briefly()));
+    brief.emplace([&] {
+      const Gate::Stay stay = gate.enter_waiting_briefly();
+      CHECK(static_cast<bool>(stay));
+      inside = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      left = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK_FALSE(inside.load());
+  }
+  while (!inside) std::this_thread::yield();
+  const Gate::Stay next = gate.enter();  // waits
+  CHECK(left.load());
+  brief->join();
+}
+
 TEST_CASE("where callers wait, a second thread enters when the first one has left, and a nested call is refused") {
   Gate gate(true);
   std::atomic<bool> inside{false};
