@@ -94,10 +94,10 @@ int run_program(int count, char** words) {
     return end(program, ExitCode::usage, std::string(error.what()) + "; --help tells more");
   }
   if (!chosen.run) return end(program, ExitCode::usage, "which command? --help lists them");
-  for (const CLI::App* const command : program.get_subcommands()) {
-    for (const CLI::Option* const option : command->get_options()) {
-      const auto& words = option->results();
-      if (std::ranges::find(words, std::string()) == words.end()) continue;
+  for (const CLI::App* const used : program.get_subcommands()) {
+    for (const CLI::Option* const option : used->get_options()) {
+      const auto& given = option->results();
+      if (std::ranges::find(given, std::string()) == given.end()) continue;
       return end(program, ExitCode::usage, option->get_name() + ": it is empty; --help tells more");
     }
   }

@@ -194,7 +194,8 @@ SWAPMM_C_EXPORT swapmm_status swapmm_manager_create(const swapmm_backend* backen
                                                     swapmm_manager** manager);
 /// Waits for all queued work, and frees the manager with all of its tensors. An operation that has not ended fails.
 /// Null is allowed. While another call uses the manager (of another thread, or the one whose kernel or `again` makes
-/// this call), nothing is waited for, and the manager is freed when that call ends. No call may begin afterwards.
+/// this call), nothing is waited for, and the manager is freed when that call ends. Calls that come later are a usage
+/// error.
 SWAPMM_C_EXPORT void swapmm_manager_destroy(swapmm_manager* manager);
 
 /// Changes the device budget, outside operations and iterations. Waits for all queued work.

@@ -116,12 +116,14 @@ swapmm_status swapmm_manager_create(const swapmm_backend* backend, const swapmm_
                                     swapmm_manager** manager) {
   return make_object(manager, "the pointer to the new manager", [&] {
     const ManagerOptions read = read_options(required(options, "swapmm_options"));
-    return required(backend, "swapmm_backend").make_manager(read).release();
+    std::unique_ptr<swapmm_manager> made = required(backend, "swapmm_backend").make_manager(read);
+    LiveManagers::all().add(*made);
+    return made.release();
   });
 }
 
 void swapmm_manager_destroy(swapmm_manager* manager) {
-  if (manager == nullptr) return;
+  if (manager == nullptr || !LiveManagers::all().remove(*manager)) return;
   const auto before = change(manager->callers, [](swapmm_manager::Callers& callers) { callers.is_destroyed = 1; });
   if (before.calls == 0) delete manager;  // else the last call does
 }

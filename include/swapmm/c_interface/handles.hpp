@@ -6,9 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <shared_mutex>
 #include <span>
 #include <string_view>
 #include <type_traits>
+#include <unordered_set>
 
 #include <swapmm/swapmm.h>
 #include <swapmm/backend/file_memory.hpp>
@@ -110,18 +113,43 @@ swapmm_manager::Callers change(std::atomic<swapmm_manager::Callers>& callers, Ch
   }
 }
 
+/// The managers that were made and not destroyed. A handle may be used by another thread that is late.
+class LiveManagers {
+ public:
+  static LiveManagers& all() {
+    static auto* const managers = new LiveManagers;  // it outlives what programs keep until their end
+    return *managers;
+  }
+  void add(const swapmm_manager& manager) {
+    const std::unique_lock lock(mutex_);
+    known_.insert(&manager);
+  }
+  /// Calls f if there is the manager, which stays there meanwhile. Returns whether there was.
+  template <class F>
+  bool with(const swapmm_manager& manager, F&& f) const {
+    const std::shared_lock lock(mutex_);
+    if (!known_.contains(&manager)) return false;
+    f();
+    return true;
+  }
+  /// Returns whether it was there.
+  bool remove(const swapmm_manager& manager) {
+    const std::unique_lock lock(mutex_);
+    return known_.erase(&manager) != 0;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_set<const swapmm_manager*> known_;
+};
+
 /// A caller's turn with a manager. A second caller at the same time gets an exception. A manager that was destroyed
 /// meanwhile ends with the last call.
 class Turn {
  public:
   explicit Turn(swapmm_manager& manager) : manager_(manager) {
     bool is_free = true;
-    change(manager.callers, [&](swapmm_manager::Callers& callers) {
-      is_free = callers.has_turn == 0 && callers.is_destroyed == 0;
-      if (!is_free) return;
-      callers.has_turn = 1;
-      ++callers.calls;
-    });
+    if (!LiveManagers::all().with(manager, [&] { is_free = take(); })) throw UsageError("the manager was destroyed");
     if (!is_free) {
       throw ConcurrentUse("the manager is in use: by another thread, or by the kernel that makes this call");
     }
@@ -137,6 +165,17 @@ class Turn {
   }
 
  private:
+  [[nodiscard]] bool take() {
+    bool is_free = true;
+    change(manager_.callers, [&](swapmm_manager::Callers& callers) {
+      is_free = callers.has_turn == 0;
+      if (!is_free) return;
+      callers.has_turn = 1;
+      ++callers.calls;
+    });
+    return is_free;
+  }
+
   swapmm_manager& manager_;
 };
 

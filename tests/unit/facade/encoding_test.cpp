@@ -123,7 +123,9 @@ TEST_CASE("on demand, values are encoded on their way: the same bits in less tim
 }
 
 TEST_CASE("where sizes vary, memory for encoded values is no more than a few times what they need") {
-  simulated::Backend device(slow_link());
+  simulated::Options slow = slow_link();
+  slow.device_bytes = 64_MiB;
+  const simulated::Backend device(slow);
   const Bytes largest = 2_MiB;
   const Bytes codec{2 * encoder_bytes(largest).value};
   MemoryManager<Simulated> manager(device, {.device_budget = Bytes{3 * largest.value} + codec, .codec_staging = codec});

@@ -116,9 +116,21 @@ TEST_CASE("what may not be encoded is refused, with a reason") {
   Trace read = program();
   read.host_reads = {{id(0), op(1)}};
   CHECK(refuses(read, good));
+}
+
+TEST_CASE("what is encoded and decoded next to an operation runs on its engine") {
   Trace on_engines = program();
-  on_engines.engines = {"one"};
-  CHECK(refuses(on_engines, good));
+  on_engines.engines = {"one", "two"};
+  const Coding good{id(0), 0, op(1), op(4)};
+  on_engines.operations[1].engine = 1;
+  on_engines.operations[4].engine = 0;
+  const Result<WrittenTrace> written = with_ways(on_engines, {{}, {good}, {}});
+  REQUIRE(written);
+  CHECK(written->trace.engines == on_engines.engines);
+  REQUIRE(written->steps[2].kind == WrittenStep::Kind::encode);
+  CHECK(written->trace.operations[2].engine == 1);
+  REQUIRE(written->steps[5].kind == WrittenStep::Kind::decode);
+  CHECK(written->trace.operations[5].engine == 0);
 }
 
 TEST_CASE("over a slow link a value leaves encoded, and the plan in version 2 is valid and takes as long") {

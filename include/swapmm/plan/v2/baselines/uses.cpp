@@ -5,6 +5,20 @@
 
 namespace swapmm::v2::planning {
 
+bool changes_input_that_host_reads(const Trace& trace) {
+  std::vector<bool> read(trace.tensors.size(), false);
+  for (const HostRead& host_read : trace.host_reads) {
+    read[index(host_read.tensor)] = trace.tensors[index(host_read.tensor)].kind == TensorKind::input;
+  }
+  bool changes = false;
+  for (const TraceOperation& operation : trace.operations) {
+    for_each_access(operation, [&](TensorId tensor, Access access) {
+      changes = changes || (access != Access::read && read[index(tensor)]);
+    });
+  }
+  return changes;
+}
+
 Uses::Uses(const Trace& trace)
     : trace_(trace),
       first_(trace.tensors.size() + 1),

@@ -11,6 +11,10 @@
 
 namespace swapmm::v2::planning {
 
+/// Whether the host reads an input that operations change. In version 2, it has one place for the value that it gives
+/// and for the one that it reads, so not every plan of version 1 is right then.
+[[nodiscard]] bool changes_input_that_host_reads(const Trace& trace);
+
 /// When tensors are used next, and when their values die. Parts of tensors count as the whole.
 class Uses {
  public:

@@ -11,6 +11,7 @@
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/v2/baselines/on_demand.hpp>
+#include <swapmm/plan/v2/baselines/uses.hpp>
 #include <swapmm/plan/v2/bound.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/joint/joint_search.hpp>

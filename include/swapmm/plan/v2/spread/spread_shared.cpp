@@ -12,6 +12,7 @@
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best_search.hpp>
+#include <swapmm/plan/v2/baselines/uses.hpp>
 #include <swapmm/plan/v2/engines.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
@@ -19,7 +20,6 @@
 #include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
 #include <swapmm/plan/v2/spread/timeline.hpp>
-#include <swapmm/plan/v2/stores/only_device.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning {

@@ -4,24 +4,11 @@
 #include <algorithm>
 #include <utility>
 
+#include <swapmm/plan/v2/baselines/uses.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning {
-
-bool changes_input_that_host_reads(const Trace& trace) {
-  std::vector<bool> read(trace.tensors.size(), false);
-  for (const HostRead& host_read : trace.host_reads) {
-    read[index(host_read.tensor)] = trace.tensors[index(host_read.tensor)].kind == TensorKind::input;
-  }
-  bool changes = false;
-  for (const TraceOperation& operation : trace.operations) {
-    for_each_access(operation, [&](TensorId tensor, Access access) {
-      changes = changes || (access != Access::read && read[index(tensor)]);
-    });
-  }
-  return changes;
-}
 
 Result<OnlyDevice> find_only_device(const Trace& trace, const Machine& machine) {
   Result<std::vector<EnginePart>> parts = engine_parts(trace, machine);

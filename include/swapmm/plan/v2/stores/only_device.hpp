@@ -13,10 +13,6 @@
 
 namespace swapmm::v2::planning {
 
-/// Whether the host reads an input that operations change. In version 2, it has one place for the value that it gives
-/// and for the one that it reads, so not every plan of version 1 is right then.
-[[nodiscard]] bool changes_input_that_host_reads(const Trace& trace);
-
 /// The only engine that computes, and what its device can store in.
 struct OnlyDevice {
   /// Its trace has the same operations as the whole one, but its own tensors, and updates for writes of ranges.

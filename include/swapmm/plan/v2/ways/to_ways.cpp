@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/v2/planners.hpp>
 
 namespace swapmm::v2 {
@@ -289,7 +290,7 @@ class StepsOfCommands {
 
   void predict() {
     out_.predicted.iteration = plan_.predicted.iteration;
-    out_.predicted.compute = plan_.predicted.compute;
+    out_.predicted.compute = swapmm::planning::compute_time(written_.trace);  // with what the plan adds
     out_.predicted.lower_bound = plan_.predicted.lower_bound;
     for (std::size_t l = 0; l < plan_.predicted.links.size(); ++l) {
       const bool in = plan_.machine.links[l].to == device_;
