@@ -136,7 +136,7 @@ TEST_CASE("A time line is in the order of beginnings, and a trace in this order 
   REQUIRE(line);
   CHECK(line->order == std::vector{OperationId{0}, OperationId{2}, OperationId{1}, OperationId{3}});
   CHECK(line->spans[3].start == nanoseconds{2000});  // the host gives its value at the end of operation 1
-  const Trace ordered = v2::planning::in_order(trace, line->order);
+  const Trace ordered = v2::planning::in_order(trace, *line).trace;
   CHECK(check_trace(ordered));
   CHECK(ordered.operations[1] == trace.operations[2]);
   CHECK(ordered.tensors[index(b)].available_from == 3);
@@ -157,7 +157,8 @@ TEST_CASE("Each memory has a part: what comes from others is an input of it, wha
   const Result<v2::planning::Timeline> line = v2::planning::make_timeline(trace, machine);
   REQUIRE(line);
   CHECK(line->spans[3].start == nanoseconds{3900});  // 400 out, 500, 1000 in
-  const auto parts = v2::planning::shared_parts(trace, machine, *line, v2::planning::WhatLeaves::stays_until_copied);
+  const auto parts = v2::planning::shared_parts(v2::planning::in_order(trace, *line), machine,
+                                                v2::planning::WhatLeaves::stays_until_copied);
   REQUIRE(parts);
   REQUIRE(parts->parts.size() == 1);
   const v2::planning::EnginePart& part = parts->parts.front();
@@ -175,7 +176,8 @@ TEST_CASE("Each memory has a part: what comes from others is an input of it, wha
   CHECK(parts->leaving == std::vector{v2::planning::LeavingValue{0, TensorId{2}, 1}});
   CHECK(part.trace.host_reads == std::vector{HostRead{TensorId{2}, OperationId{1}}});
   CHECK(parts->in_host == std::vector{weight, gradient, state});
-  const auto at_once = v2::planning::shared_parts(trace, machine, *line, v2::planning::WhatLeaves::leaves_at_once);
+  const auto at_once = v2::planning::shared_parts(v2::planning::in_order(trace, *line), machine,
+                                                  v2::planning::WhatLeaves::leaves_at_once);
   REQUIRE(at_once);
   CHECK(at_once->parts.front().trace.operations[2].reads.empty());
 }
@@ -191,7 +193,8 @@ TEST_CASE("Where two engines run at the same time, what the first one uses stays
   run(trace, 1, 600, {tensors[3]}, {});
   const Result<v2::planning::Timeline> line = v2::planning::make_timeline(trace, machine);
   REQUIRE(line);
-  const auto parts = v2::planning::shared_parts(trace, machine, *line, v2::planning::WhatLeaves::leaves_at_once);
+  const auto parts = v2::planning::shared_parts(v2::planning::in_order(trace, *line), machine,
+                                                v2::planning::WhatLeaves::leaves_at_once);
   REQUIRE(parts);
   const Trace& part = parts->parts.front().trace;
   std::vector<nanoseconds> times;

@@ -46,9 +46,9 @@ class PartLine {
 
   /// The first position that begins at this time or later, and is in the order behind this operation.
   [[nodiscard]] std::uint32_t first_from(nanoseconds time, OperationId behind) const {
-    std::uint32_t at = 0;
-    while (at < starts_.size() && (starts_[at] < time || part_.operations[at] <= behind)) ++at;
-    return at;
+    const auto in_time = std::ranges::lower_bound(starts_, time) - starts_.begin();
+    const auto in_order = std::ranges::upper_bound(part_.operations, behind) - part_.operations.begin();
+    return static_cast<std::uint32_t>(std::max(in_time, in_order));
   }
 
   /// Operations, without tensors or with them, that come before this one of the whole trace, or are it.
@@ -57,10 +57,10 @@ class PartLine {
     return static_cast<std::uint32_t>(found - part_.operations.begin());
   }
 
-  /// From now on, the operation needs the tensor, if room lasts.
+  /// A tensor that stays after an operation that uses it.
   struct Kept {
     TensorId tensor{};
-    std::uint32_t operation = 0;  ///< the last one that uses it
+    std::uint32_t operation = 0;
     nanoseconds until{0};
   };
 
@@ -349,8 +349,8 @@ class SharedPartsMaker {
 
 }  // namespace
 
-Result<SharedParts> shared_parts(const Trace& trace, const Machine& machine, const Timeline& line, WhatLeaves kept) {
-  return SharedPartsMaker(trace, machine, line, kept).run();
+Result<SharedParts> shared_parts(const OrderedProgram& program, const Machine& machine, WhatLeaves kept) {
+  return SharedPartsMaker(program.trace, machine, program.line, kept).run();
 }
 
 }  // namespace swapmm::v2::planning

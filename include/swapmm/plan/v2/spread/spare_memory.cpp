@@ -20,11 +20,7 @@ std::vector<EnginePart> parts_of(const Trace& trace, const Machine& machine) {
   if (alone) return *std::move(alone);
   Result<Timeline> line = make_timeline(trace, machine);
   if (!line) return {};
-  const Trace ordered = in_order(trace, line->order);
-  std::vector<Span> spans;
-  for (const OperationId id : line->order) spans.push_back(line->spans[index(id)]);
-  line->spans = std::move(spans);
-  Result<SharedParts> parts = shared_parts(ordered, machine, *line, WhatLeaves::stays_until_copied);
+  Result<SharedParts> parts = shared_parts(in_order(trace, *std::move(line)), machine, WhatLeaves::stays_until_copied);
   return parts ? std::move(parts->parts) : std::vector<EnginePart>{};
 }
 

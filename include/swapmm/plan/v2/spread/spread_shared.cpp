@@ -51,12 +51,10 @@ Result<swapmm::Plan> quick_best(const Trace& trace, const swapmm::Machine& machi
 class SharedProgram {
  public:
   SharedProgram(const Trace& trace, const Machine& machine, Timeline line, WhatLeaves kept)
-      : trace_(trace), order_(std::move(line.order)), ordered_(in_order(trace, order_)) {
-    const std::vector<Span> spans = std::exchange(line.spans, {});
-    for (const OperationId id : order_) line.spans.push_back(spans[index(id)]);
-    Result<SharedParts> parts = shared_parts(ordered_, machine, line, kept);
+      : trace_(trace), ordered_(in_order(trace, std::move(line))) {
+    Result<SharedParts> parts = shared_parts(ordered_, machine, kept);
     if (parts) {
-      all_.emplace(make_spread_case(ordered_, machine, *std::move(parts)));
+      all_.emplace(make_spread_case(ordered_.trace, machine, *std::move(parts)));
     } else {
       problem_ = parts.problem();
     }
@@ -90,22 +88,23 @@ class SharedProgram {
   /// A plan for the trace in the order of the time line as one for the trace.
   [[nodiscard]] Result<Plan> for_trace(Plan plan) const {
     const detail::Engines engines(trace_, plan.machine);
-    const auto n = static_cast<std::uint32_t>(order_.size());
+    const std::vector<OperationId>& order = ordered_.line.order;
+    const auto n = static_cast<std::uint32_t>(order.size());
     for (Command& command : plan.commands) {
       for (Wait& wait : command.after) {
         if (wait.on != Wait::On::operation) continue;
         const std::int32_t back = wait.index < 0 ? static_cast<std::int32_t>(n) : 0;
-        wait.index = static_cast<std::int32_t>(order_[static_cast<std::size_t>(wait.index + back)]) - back;
+        wait.index = static_cast<std::int32_t>(order[static_cast<std::size_t>(wait.index + back)]) - back;
       }
       for (std::uint32_t& operation : command.before_operations) {
-        operation = static_cast<std::uint32_t>(order_[operation % n]) + operation / n * n;
+        operation = static_cast<std::uint32_t>(order[operation % n]) + operation / n * n;
       }
       std::ranges::sort(command.before_operations);
       if (!command.position) continue;
       // The same position among the operations of its engine.
       std::uint32_t at = *command.position;
-      while (at < n && engines.engine(order_[at]) != engine_of(plan.machine, command.link)) ++at;
-      command.position = at < n ? static_cast<std::uint32_t>(order_[at]) : n;
+      while (at < n && engines.engine(order[at]) != engine_of(plan.machine, command.link)) ++at;
+      command.position = at < n ? static_cast<std::uint32_t>(order[at]) : n;
     }
     plan.trace_digest = digest(trace_);
     if (const auto violations = validate(trace_, plan); !violations.empty()) {
@@ -116,8 +115,7 @@ class SharedProgram {
   }
 
   const Trace& trace_;
-  std::vector<OperationId> order_;
-  Trace ordered_;
+  OrderedProgram ordered_;
   std::optional<SpreadCase> all_;
   Problem problem_;
 };

@@ -164,21 +164,24 @@ Result<Timeline> make_timeline(const Trace& trace, const Machine& machine, const
   return TimelineMaker(trace, machine).run(earliest);
 }
 
-Trace in_order(const Trace& trace, const std::vector<OperationId>& order) {
-  Trace result = trace;
+OrderedProgram in_order(const Trace& trace, Timeline line) {
+  OrderedProgram result{trace, std::move(line)};
+  const std::vector<OperationId>& order = result.line.order;
+  const std::vector<Span> spans = std::exchange(result.line.spans, {});
   std::vector<OperationId> now(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     now[index(order[i])] = id_at<OperationId>(i);
-    result.operations[i] = trace.operations[index(order[i])];
+    result.trace.operations[i] = trace.operations[index(order[i])];
+    result.line.spans.push_back(spans[index(order[i])]);
   }
-  for (TraceTensor& tensor : result.tensors) {
+  for (TraceTensor& tensor : result.trace.tensors) {
     if (tensor.available_from > 0) {
       tensor.available_from = static_cast<std::uint32_t>(now[tensor.available_from - 1]) + 1;
     }
   }
-  for (HostRead& read : result.host_reads) read.after_operation = now[index(read.after_operation)];
-  for (AccessRange& range : result.ranges) range.operation = now[index(range.operation)];
-  std::ranges::sort(result.ranges, {},
+  for (HostRead& read : result.trace.host_reads) read.after_operation = now[index(read.after_operation)];
+  for (AccessRange& range : result.trace.ranges) range.operation = now[index(range.operation)];
+  std::ranges::sort(result.trace.ranges, {},
                     [](const AccessRange& range) { return std::tuple(range.operation, range.tensor); });
   return result;
 }

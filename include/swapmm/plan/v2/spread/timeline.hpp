@@ -32,7 +32,11 @@ struct Timeline {
 [[nodiscard]] Result<Timeline> make_timeline(const Trace& trace, const Machine& machine,
                                              const std::vector<Span>& earliest = {});
 
-/// The trace with its operations in this order.
-[[nodiscard]] Trace in_order(const Trace& trace, const std::vector<OperationId>& order);
+/// A program in the order of its time line.
+struct OrderedProgram {
+  Trace trace;
+  Timeline line;  ///< its spans are in this order; its `order` has the operations of the program as it was
+};
+[[nodiscard]] OrderedProgram in_order(const Trace& trace, Timeline line);
 
 }  // namespace swapmm::v2::planning

@@ -35,21 +35,18 @@ void add_ways(const Trace& trace, const EnginePart& from, Trace& part) {
 std::vector<WayPart> parts_of_engines(const Trace& trace, const Machine& machine) {
   Result<Timeline> line = make_timeline(trace, machine);
   if (!line) return {};
-  const Trace ordered = in_order(trace, line->order);
-  std::vector<Span> spans;
-  for (const OperationId id : line->order) spans.push_back(line->spans[index(id)]);
-  line->spans = std::move(spans);
-  Result<SharedParts> parts = shared_parts(ordered, machine, *line, WhatLeaves::leaves_at_once);
+  const OrderedProgram ordered = in_order(trace, *std::move(line));
+  Result<SharedParts> parts = shared_parts(ordered, machine, WhatLeaves::leaves_at_once);
   if (!parts) return {};
-  const SpreadCase all = make_spread_case(ordered, machine, *std::move(parts));
+  const SpreadCase all = make_spread_case(ordered.trace, machine, *std::move(parts));
   std::vector<WayPart> result;
   for (std::size_t p = 0; p < all.parts.size(); ++p) {
     const EnginePart& from = all.parts[p];
     WayPart part{from.trace, machine_of_part(all, p, 1), from.memory, from.tensors, {}};
-    add_ways(ordered, from, part.trace);
+    add_ways(ordered.trace, from, part.trace);
     for (const OperationId id : from.operations) {
       const bool is_behind = index(id) == trace.operations.size();
-      part.operations.push_back(is_behind ? id : line->order[index(id)]);
+      part.operations.push_back(is_behind ? id : ordered.line.order[index(id)]);
     }
     if (swapmm::planning::has_ways(part.trace)) result.push_back(std::move(part));
   }
