@@ -240,7 +240,9 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
   const std::optional<planning::SpareMemory> spare = planning::SpareMemory::find(trace, machine);
   const auto offer_with_spare = [&](Result<Plan> plan) {
-    if (plan) offer(spare->for_whole(trace, *std::move(plan)));
+    if (!plan) return;
+    Plan whole = spare->for_whole(trace, *std::move(plan));
+    if (validate(trace, whole).empty()) offer(std::move(whole));
   };
   const PlanningOptions rest = spare ? swapmm::planning::in_part_of_time(options, 0.5, 1) : options;
   if (spare) {
