@@ -170,8 +170,7 @@ class SharedPartsMaker {
     std::ranges::sort(result_.leaving, {}, [](const LeavingValue& value) {
       return std::tuple(value.part, index(value.tensor), value.after);
     });
-    const auto same = std::ranges::unique(result_.leaving);
-    result_.leaving.erase(same.begin(), same.end());
+    result_.leaving.erase(std::unique(result_.leaving.begin(), result_.leaving.end()), result_.leaving.end());
     for (const LeavingValue& value : result_.leaving) {
       result_.parts[value.part].trace.host_reads.push_back({value.tensor, OperationId{value.after}});
     }

@@ -140,13 +140,13 @@ class Spreader {
         continue;
       }
       if (!has_place(command(order_[i]).kind)) continue;
-      const auto [other, is_free] = holder.try_emplace(whole(part, tensor), tensor);
+      const auto [known, is_free] = holder.try_emplace(whole(part, tensor), tensor);
       if (is_free) continue;
+      const TensorId other = std::exchange(known->second, tensor);
       const auto release =
           std::find_if(order_.begin() + static_cast<std::ptrdiff_t>(i), order_.end(), [&](const auto& at) {
-            return command(at).kind == swapmm::CommandKind::release && command(at).tensor == other->second;
+            return command(at).kind == swapmm::CommandKind::release && command(at).tensor == other;
           });
-      other->second = tensor;
       if (release == order_.end()) continue;
       release->before = order_[i].before;
       std::rotate(order_.begin() + static_cast<std::ptrdiff_t>(i), release, release + 1);
