@@ -91,7 +91,7 @@ struct swapmm_manager {
   [[nodiscard]] virtual swapmm::Scheduler& scheduler() = 0;
 
   /// Who is inside.
-  struct Callers {
+  struct alignas(8) Callers {
     std::uint16_t has_turn = 0;      ///< 1: a call works with the manager
     std::uint16_t is_destroyed = 0;  ///< 1: it ends when nobody is inside any more
     std::uint32_t calls = 0;         ///< that have begun and not ended, also those that have given their turn away
