@@ -27,6 +27,7 @@
 #include <swapmm/formats/profile_svg.hpp>
 #include <swapmm/formats/trace_json.hpp>
 #include <swapmm/formats/v2/plan_json.hpp>
+#include <swapmm/ir/limits.hpp>
 #include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/bound.hpp>
 #include <swapmm/plan/planners.hpp>
@@ -310,8 +311,7 @@ json::object answer_picture(const Asked& asked) {
 json::object answer_need(const Asked& asked) {
   const Trace trace = asked.trace();
   const Bytes alignment = asked.options.quantity("alignment", quantity::parse_size).value_or(Bytes{256});
-  constexpr std::uint64_t largest_alignment = std::uint64_t{1} << 40U;
-  if (alignment.value == 0 || alignment.value > largest_alignment) {
+  if (alignment.value == 0 || alignment.value > limits::alignment_bytes) {
     throw UsageError("alignment: it is " + std::to_string(alignment.value) + ", and must be from 1 to 2^40");
   }
   const Liveness liveness = analyze_liveness(trace, alignment);

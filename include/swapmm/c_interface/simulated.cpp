@@ -16,6 +16,7 @@
 #include <swapmm/c_interface/handles.hpp>
 #include <swapmm/c_interface/manager_on.hpp>
 #include <swapmm/c_interface/structs.hpp>
+#include <swapmm/ir/limits.hpp>
 
 namespace swapmm::c_interface {
 namespace {
@@ -84,9 +85,8 @@ simulated::Options read_simulated_options(const swapmm_simulated_options* option
   if (given.h2d_bytes_per_second == 0 || given.d2h_bytes_per_second == 0) {
     throw UsageError("swapmm_simulated_options: a speed is 0");
   }
-  constexpr std::uint64_t most = std::uint64_t{1} << 62U;
   for (const std::uint64_t bytes : {given.device_bytes, given.host_bytes}) {
-    if (bytes >= most)
+    if (bytes >= limits::magnitude)
       throw UsageError("swapmm_simulated_options: " + std::to_string(bytes) + " bytes are 2^62 or more");
   }
   simulated::Options read;

@@ -15,6 +15,17 @@ std::uint64_t rate_alone(const Machine& machine, const Link& link) {
   return rate;
 }
 
+std::optional<LinkId> fastest_link(const Machine& machine, MemoryId from, MemoryId to) {
+  std::optional<LinkId> best;
+  const auto rate = [&](LinkId id) { return rate_alone(machine, machine.links[index(id)]); };
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    const auto id = id_at<LinkId>(i);
+    if (machine.links[i].from != from || machine.links[i].to != to) continue;
+    if (!best || rate(id) > rate(*best)) best = id;
+  }
+  return best;
+}
+
 Bytes typical_size(const Trace& trace) {
   Bytes sum;
   for (const TraceTensor& tensor : trace.tensors) sum += tensor.bytes;

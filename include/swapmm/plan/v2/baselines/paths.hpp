@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <swapmm/base/bytes.hpp>
@@ -13,6 +14,9 @@ namespace swapmm::v2::planning {
 
 /// Bytes per second of a link if nothing else uses its capacities.
 [[nodiscard]] std::uint64_t rate_alone(const Machine& machine, const Link& link);
+
+/// The fastest link between two memories, as if nothing else used its capacities.
+[[nodiscard]] std::optional<LinkId> fastest_link(const Machine& machine, MemoryId from, MemoryId to);
 
 /// Calls f(i, memory) for each memory between the ends of a way: that which link i leads to.
 template <class F>

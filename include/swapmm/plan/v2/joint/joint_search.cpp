@@ -16,6 +16,7 @@
 #include <swapmm/plan/v2/joint/device_plans.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/simulate.hpp>
+#include <swapmm/plan/v2/spread/spread.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
 namespace swapmm::v2::planning {
@@ -146,15 +147,7 @@ class JointSearch {
 
   /// From all of the links' speed down to half of what each device has if all of them copy.
   [[nodiscard]] std::vector<double> speeds_to_try() const {
-    double least = 1;
-    for (std::size_t c = 0; c < all_.machine.capacities.size(); ++c) {
-      double sum = 0;
-      for (const Link& link : all_.machine.links) {
-        if (std::ranges::count(link.capacities, id_at<CapacityId>(c)) == 0) continue;
-        sum += static_cast<double>(link.bytes_per_second);
-      }
-      if (sum > 0) least = std::min(least, static_cast<double>(all_.machine.capacities[c].bytes_per_second) / sum);
-    }
+    double least = shared_part(all_.machine);
     for (const std::vector<Store>& stores : all_.stores) {
       double sum = 0;
       double slowest = 0;

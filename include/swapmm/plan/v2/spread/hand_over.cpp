@@ -6,8 +6,8 @@
 #include <utility>
 
 #include <swapmm/plan/v2/baselines/paths.hpp>
+#include <swapmm/plan/v2/baselines/uses.hpp>
 #include <swapmm/plan/v2/engines.hpp>
-#include <swapmm/plan/v2/spread/timeline.hpp>
 
 namespace swapmm::v2::planning {
 namespace {
@@ -20,14 +20,13 @@ class DirectCopies {
         plan_(plan),
         engines_(trace, machine),
         places_(trace.tensors.size()),
-        given_(trace.operations.size()),
+        uses_(trace),
         is_read_by_host_(trace.tensors.size(), false) {
     for (const HostRead& read : trace.host_reads) is_read_by_host_[index(read.tensor)] = true;
     for (std::size_t t = 0; t < trace.tensors.size(); ++t) {
       if (!machine.memories[index(machine.host)].bytes) put(id_at<TensorId>(t), machine.host, 0);
       if (trace.tensors[t].kind != TensorKind::input) continue;
       is_read_by_host_[t] = true;  // the host has it for a reason of its own
-      given_[giving_operation(trace.tensors[t], trace.operations.size())].push_back(id_at<TensorId>(t));
     }
     for (const Place& place : plan.initial) put(place.tensor, place.memory, place.valid ? 0 : nothing);
   }
@@ -67,7 +66,7 @@ class DirectCopies {
       for_each_access(trace_.operations[i], [&](TensorId tensor, Access access) {
         if (access != Access::read) put(tensor, engines_.memory(OperationId{i}), ++values_);
       });
-      for (const TensorId tensor : given_[i]) put(tensor, machine_.host, ++values_);
+      for (const TensorId tensor : uses_.given_at(OperationId{i})) put(tensor, machine_.host, ++values_);
     }
   }
 
@@ -138,7 +137,7 @@ class DirectCopies {
   const detail::Engines engines_;
   std::int64_t values_ = 0;
   std::vector<std::vector<Held>> places_;  // of each tensor
-  std::vector<std::vector<TensorId>> given_;
+  const Uses uses_;
   std::vector<bool> is_read_by_host_;  // of each tensor
 };
 

@@ -35,10 +35,9 @@ enum class WhatLeaves : std::uint8_t {
   leaves_at_once,      ///< what takes it waits for the copy
 };
 
-/// The parts of a program. Each goes on as if it were alone: what is made in
-/// other memories is an input of it, from the time when it has come to the host, and what is needed there is read by
-/// the host. If one memory writes a tensor, the tensor persists there if it does in the trace; in the others it is a
-/// new one for each value.
+/// The parts of a program. Each goes on as if it were alone: what is made in other memories is an input of it, from the
+/// time when it has come to the host, and what is needed there is read by the host. If one memory writes a tensor, the
+/// tensor persists there if it does in the trace; in the others it is a new one for each value.
 ///
 /// A Problem if operations run in a memory without limit that is not the host.
 [[nodiscard]] Result<SharedParts> shared_parts(const OrderedProgram& program, const Machine& machine, WhatLeaves kept);

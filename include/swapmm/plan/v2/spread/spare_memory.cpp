@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <swapmm/ir/liveness.hpp>
+#include <swapmm/plan/v2/baselines/paths.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
 #include <swapmm/plan/v2/spread/timeline.hpp>

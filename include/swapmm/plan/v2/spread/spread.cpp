@@ -15,6 +15,8 @@ namespace swapmm::v2::planning {
 namespace {
 
 constexpr int speeds_tried = 4;
+/// How often a planner that searches may ask whether to go on when something is tried. It asks every few milliseconds.
+constexpr int questions_of_try = 60;
 
 /// The slowest link to a store, as a part of all links to the stores of its device; the largest of all devices.
 double slowest_part(const Machine& machine, const std::vector<std::vector<Store>>& stores) {
@@ -32,7 +34,8 @@ double slowest_part(const Machine& machine, const std::vector<std::vector<Store>
   return largest;
 }
 
-/// The least part of its rate that a link has while all that share a capacity with it copy.
+}  // namespace
+
 double shared_part(const Machine& machine) {
   double least = 1;
   for (std::size_t c = 0; c < machine.capacities.size(); ++c) {
@@ -45,8 +48,6 @@ double shared_part(const Machine& machine) {
   }
   return least;
 }
-
-}  // namespace
 
 std::vector<double> speeds_to_spread(const SpreadCase& all) {
   std::vector<double> result{1};

@@ -23,9 +23,6 @@ namespace swapmm::v2::planning {
 [[nodiscard]] Result<Plan> spread(std::string_view planner, const Trace& trace, const Machine& machine,
                                   const PlanningOptions& options);
 
-/// How often a planner that searches may ask whether to go on when something is tried. It asks every few milliseconds.
-inline constexpr int questions_of_try = 60;
-
 /// The same with one speed of the host: the part of all links that each device is planned for as if it had that alone.
 /// The devices have equal parts of the time. `most_questions`: for_short_search() for each of them.
 [[nodiscard]] Result<Plan> spread_at(std::string_view planner, const SpreadCase& all, double speed,
@@ -33,6 +30,9 @@ inline constexpr int questions_of_try = 60;
 
 /// What plans for all parts become together, with its times.
 [[nodiscard]] Result<Plan> spread_parts(const SpreadCase& all, const std::vector<swapmm::Plan>& plans);
+
+/// The least part of its rate that a link has while all that share a capacity with it copy.
+[[nodiscard]] double shared_part(const Machine& machine);
 
 /// Speeds to try: from what all links carry together down to what the slowest carries, or one of those that share a
 /// capacity. Fewer than all are right if devices share links, or if near memories are small. Descending; 1 is the

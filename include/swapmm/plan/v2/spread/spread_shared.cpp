@@ -132,17 +132,13 @@ class SharedSpread {
   Result<Plan> run() {
     const Result<Timeline> line = make_timeline(trace_, machine_);
     if (!line) return line.problem();
-    for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once})
-      try_line(*line, kept, {});
+    try_line(*line, {});
     for (int i = 0; i < most_lines && best_ && has_time(); ++i) {
       const std::chrono::nanoseconds before = best_->predicted.iteration;
       const std::vector<Span> spans = simulate(trace_, *best_).operations;
       const Result<Timeline> next = make_timeline(trace_, machine_, spans);
       if (!next) break;
-      const double speed = speed_;
-      for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once}) {
-        try_line(*next, kept, speed);
-      }
+      try_line(*next, speed_);
       if (best_->predicted.iteration >= before) break;
     }
     if (!best_) return *problem_;
@@ -158,6 +154,12 @@ class SharedSpread {
   [[nodiscard]] bool has_time() const { return !short_.go_on || short_.go_on({}); }
 
   /// Short searches at this speed, or at all.
+  void try_line(const Timeline& line, std::optional<double> only) {
+    for (const WhatLeaves kept : {WhatLeaves::stays_until_copied, WhatLeaves::leaves_at_once}) {
+      try_line(line, kept, only);
+    }
+  }
+
   void try_line(const Timeline& line, WhatLeaves kept, std::optional<double> only) {
     const auto program = std::make_shared<const SharedProgram>(trace_, machine_, line, kept);
     if (!program->all()) {

@@ -14,17 +14,6 @@ double rate_of(const Machine& machine, LinkId id) {
   return static_cast<double>(rate_alone(machine, machine.links[index(id)]));
 }
 
-/// The fastest link between two memories.
-std::optional<LinkId> fastest(const Machine& machine, MemoryId from, MemoryId to) {
-  std::optional<LinkId> best;
-  for (std::size_t i = 0; i < machine.links.size(); ++i) {
-    const auto id = id_at<LinkId>(i);
-    if (machine.links[i].from != from || machine.links[i].to != to) continue;
-    if (!best || rate_of(machine, id) > rate_of(machine, *best)) best = id;
-  }
-  return best;
-}
-
 /// Fills one limited memory after another.
 class Assignment {
  public:
@@ -165,8 +154,8 @@ std::vector<std::vector<Store>> find_stores(const Machine& machine, const std::v
     for (std::size_t m = 0; m < machine.memories.size(); ++m) {
       const auto memory = id_at<MemoryId>(m);
       if (std::ranges::find(devices, memory) != devices.end()) continue;
-      const auto in = fastest(machine, memory, device);
-      const auto out = fastest(machine, device, memory);
+      const auto in = fastest_link(machine, memory, device);
+      const auto out = fastest_link(machine, device, memory);
       if (in && out) of_device.push_back({memory, *in, *out});
     }
     std::ranges::stable_sort(of_device, std::greater{}, [&](const Store& store) { return rate_of(machine, store.in); });

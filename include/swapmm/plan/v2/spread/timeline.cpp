@@ -141,17 +141,6 @@ class TimelineMaker {
 
 }  // namespace
 
-std::optional<LinkId> fastest_link(const Machine& machine, MemoryId from, MemoryId to) {
-  std::optional<LinkId> best;
-  const auto rate = [&](LinkId id) { return rate_alone(machine, machine.links[index(id)]); };
-  for (std::size_t i = 0; i < machine.links.size(); ++i) {
-    const auto id = id_at<LinkId>(i);
-    if (machine.links[i].from != from || machine.links[i].to != to) continue;
-    if (!best || rate(id) > rate(*best)) best = id;
-  }
-  return best;
-}
-
 std::optional<nanoseconds> hand_over_time(const Machine& machine, MemoryId from, MemoryId to, Bytes bytes) {
   const std::optional<nanoseconds> direct = time_on_link(machine, from, to, bytes);
   const std::optional<nanoseconds> out = time_on_link(machine, from, machine.host, bytes);

@@ -12,9 +12,6 @@
 
 namespace swapmm::v2::planning {
 
-/// The fastest link between two memories, as if nothing else used its capacities.
-[[nodiscard]] std::optional<LinkId> fastest_link(const Machine& machine, MemoryId from, MemoryId to);
-
 /// How long a value takes from one memory to another: on a link, or through the host. None if there is no way.
 [[nodiscard]] std::optional<std::chrono::nanoseconds> hand_over_time(const Machine& machine, MemoryId from, MemoryId to,
                                                                      Bytes bytes);
