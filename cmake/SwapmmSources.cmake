@@ -195,7 +195,7 @@ swapmm_files(include/swapmm/runtime/joint
 swapmm_files(include/swapmm/runtime/links
   HEADERS link_probe neighbour_links port_probe probe_ends)
 swapmm_files(include/swapmm/runtime/moves
-  HEADERS access_check demand drops faults followed_log plan_executor plan_start residents role_binding round_clock)
+  HEADERS access_check demand drops faults followed_log plan_addresses plan_executor plan_start residents role_binding round_clock)
 swapmm_files(include/swapmm/runtime/observe
   HEADERS generations late_times lingering log log_tensor plan_match program recorder replayed_program use_history
   SOURCES lingering program replayed_program use_history)

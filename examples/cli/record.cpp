@@ -149,7 +149,8 @@ void add_record(CLI::App& program, Chosen& chosen) {
   add_run_options(*command, options->run);
   command->footer(
       "swapmm record --out TRACE [OPTIONS] -- PROGRAM [ARGUMENTS]: the program's words follow \"--\".\n"
-      "The program's exit code is the command's. Code 1: nothing repeats. Code 2: the program was not started.\n");
+      "The program's exit code is the command's. Code 1: nothing repeats, or nothing was recorded. Codes 2 and 4: the "
+      "program was not started.\n");
   command->prefix_command();
   command->callback([&chosen, options, command] {
     take_words(*command, chosen, options->run);

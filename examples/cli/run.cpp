@@ -305,7 +305,7 @@ void add_run(CLI::App& program, Chosen& chosen_command) {
   const auto options = std::make_shared<RunOptions>();
   CLI::App* const command = program.add_subcommand("run", "Run an unmodified OpenCL program within a device budget");
   add_run_options(*command, *options);
-  command->add_flag("--json", options->json, "Print the report as JSON, on stderr")
+  command->add_flag("--json", options->json, "Print the report as JSON, on stderr; with --quiet nothing else is there")
       ->excludes(command->get_option("--report"));
   command
       ->add_option("--trace-out", options->trace_out,
@@ -317,7 +317,7 @@ void add_run(CLI::App& program, Chosen& chosen_command) {
                     "A line on stderr every 2 seconds, or --progress=SECONDS, with what was done so far");
   command->footer(
       "swapmm run [OPTIONS] -- PROGRAM [ARGUMENTS]: the program's words follow \"--\".\n"
-      "The program's exit code is the command's. Code 2: the program was not started.\n");
+      "The program's exit code is the command's. Codes 2 and 4: the program was not started.\n");
   command->prefix_command();
   command->callback([&chosen_command, options, command] {
     take_words(*command, chosen_command, *options);

@@ -131,6 +131,11 @@ class MemoryManager {
                                             const Division& division = {}) {
     const Bytes bytes = bytes_of<T>(shape, name);
     const std::size_t entries = entries_per_piece(shape[0], Bytes{bytes.value / shape[0]}, division);
+    constexpr std::size_t most_pieces = std::size_t{1} << 22U;
+    if ((shape[0] - 1) / entries >= most_pieces) {
+      throw UsageError("tensor \"" + std::string(name) + "\" of " + shape.text() +
+                       " elements would be divided into more than 2^22 pieces: Division::entries makes larger ones");
+    }
     std::vector<Tensor<T, B>> pieces;
     for (std::size_t first = 0; first < shape[0]; first += entries) {
       const std::string piece = std::string(name) + "[" + std::to_string(pieces.size()) + "]";
@@ -254,6 +259,11 @@ class MemoryManager {
   /// True from start_profile() to stop_profile().
   [[nodiscard]] bool profiling() const { return core().profiling(); }
 
+  /// Whether a tensor, or a view, is one of this manager. False if it is empty. A tensor that was moved keeps its
+  /// manager.
+  [[nodiscard]] bool owns(const TensorRef<B>& tensor) const {
+    return tensor.record != nullptr && core_ != nullptr && tensor.core == core_.get();
+  }
   /// The scheduler that was given to the constructor, or the default one. Lives as long as the manager.
   [[nodiscard]] Scheduler& scheduler() { return scheduler_; }
   /// The manager's own handle to the backend.

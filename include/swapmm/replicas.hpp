@@ -128,8 +128,8 @@ class Replicas {
 
   /// Tells, within the body of a step, that the backward pass of this replica has queued all that makes the gradients
   /// of its next layer. The gradients are tensors or views of T; the tensors must exist until the step ends. A layer
-  /// without weights has none. Throws UsageError if it is another replica's turn, or has been done with all layers, and
-  /// if numbers or sizes of the gradients differ from those of replica 0.
+  /// without weights has none. Throws UsageError if it is another replica's turn, or has been done with all layers, if
+  /// a gradient belongs to another manager, and if numbers or sizes of the gradients differ from those of replica 0.
   template <class... Gradients>
     requires(is_gradient<Gradients>&&...)
   void layer_done(std::size_t replica, const Gradients&... gradients) {
@@ -143,6 +143,11 @@ class Replicas {
     if (at.sizes.size() == options_.layers) {
       refuse("replica " + std::to_string(replica) + " is done with more than " + std::to_string(options_.layers) +
              " layers");
+    }
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (at.manager->owns(gradients[i].ref())) continue;
+      refuse("gradient " + std::to_string(i) + " of layer " + std::to_string(at.sizes.size()) +
+             " is not a tensor of the manager of replica " + std::to_string(replica));
     }
     at.sizes.emplace_back();
     for (const View<T, B>& gradient : gradients) at.sizes.back().push_back(gradient.size());

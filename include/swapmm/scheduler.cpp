@@ -27,10 +27,16 @@ SchedulerOptions checked(SchedulerOptions options) {
       throw UsageError("SchedulerOptions::" + std::string(name) + " is " + std::to_string(value) + ": " + range);
     }
   };
+  for (const auto& [name, time] :
+       {std::pair{"planning_time", options.planning_time}, std::pair{"planning_limit", options.planning_limit}}) {
+    require(time.count() >= 0, name, static_cast<double>(time.count()), "it is 0 ms or more");
+  }
   require(options.planning_share >= 0 && options.planning_share <= 1, "planning_share", options.planning_share,
           "it is from 0 to 1");
   require(options.replan_above >= 0 && options.replan_above <= 1e6, "replan_above", options.replan_above,
           "it is from 0 to 1000000");
+  if (options.planning > Planning::deferred) throw UsageError("SchedulerOptions::planning is none of Planning");
+  if (options.drops > DropRule::proven) throw UsageError("SchedulerOptions::drops is none of DropRule");
   if (!options.machine) return options;
   Machine links;
   links.device_budget = Bytes{1};

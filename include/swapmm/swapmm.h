@@ -168,7 +168,7 @@ typedef struct swapmm_options {
   const char* planner;        ///< name of the planner
   uint64_t max_period;        ///< longest cycle of different iterations that becomes one plan
   uint64_t max_sequences;     ///< sequences remembered per iteration name
-  uint64_t planning_time_ms;  ///< longest time for a plan, in milliseconds; 0: a fixed number of steps instead
+  uint64_t planning_time_ms;  ///< time to search for a plan, in milliseconds; 0: a fixed number of steps instead
   double planning_share;      ///< largest part of the running time that planning may take; 0: no such limit
   uint64_t sample_every;      ///< one in this many rounds of a plan is timed; 0: none
   double replan_above;        ///< a plan is remade if its time differs from the prediction by more than this fraction
@@ -184,6 +184,7 @@ typedef struct swapmm_options {
   swapmm_neighbour* const* neighbours;
   uint64_t neighbour_count;           ///< number of neighbours
   swapmm_shared_links* shared_links;  ///< that the device shares with those of other managers; null: none
+  uint64_t planning_limit_ms;         ///< the fixed number of steps ends after this time, in milliseconds; 0: never
 } swapmm_options;
 
 /// Sets all options to their defaults. `struct_size` is `sizeof(swapmm_options)`.

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -85,6 +86,20 @@ TEST_CASE("a budget that the device refuses is out of memory, at its creation or
     CHECK(refused<DeviceLost>("clCreateBuffer", status) == what + "clCreateBuffer" + budget + status_text(status));
   }
   CHECK(refused<BackendError>("clCreateBuffer", -30) == what + "clCreateBuffer" + budget + status_text(-30));
+}
+
+TEST_CASE("a budget above all of the device's memory is refused before the driver is asked") {
+  const opencl::Backend backend = shared_backend();
+  const Bytes memory = *backend.capabilities().device_memory;
+  for (const Bytes bytes : {memory + 1_bytes, Bytes{std::uint64_t{1} << 50U}, Bytes{~std::uint64_t{0}}}) {
+    const std::string end =
+        " a device budget of " + std::to_string(bytes.value) + " bytes: the device has " + std::to_string(memory.value);
+    CHECK(text_of<OutOfMemory>([&] { const Manager manager(backend, {.device_budget = bytes}); }) ==
+          "making a manager with" + end);
+    Manager manager(backend, {.device_budget = 1_MiB});
+    CHECK(text_of<OutOfMemory>([&] { manager.set_budget(bytes); }) == "setting" + end);
+    manager.set_budget(2_MiB);
+  }
 }
 
 TEST_CASE("a budget below the device's alignment is refused with both numbers") {

@@ -19,7 +19,7 @@ BUDGETS = {"a lot": "SWAPMM_BUDGET: ", "-1": "SWAPMM_BUDGET: ", "0": "SWAPMM_BUD
            "1000000TB": "SWAPMM_BUDGET is 1000000000000000000 bytes"}
 OTHERS = {"SWAPMM_HOST_BUDGET": "much", "SWAPMM_REPORTED_MEMORY": "none", "SWAPMM_EVICT": "sometimes", "SWAPMM_PLAN": "perhaps",
           "SWAPMM_WAIT": "long", "SWAPMM_ANALYSIS": "never", "SWAPMM_PROVE": "1", "SWAPMM_CACHE": "relative/folder",
-          "SWAPMM_HELPER_SECONDS": "0"}
+          "SWAPMM_HELPER_SECONDS": "0", "SWAPMM_FILE": "/missing/folder"}
 
 
 def refused(runner, layers, name, value, reason):

@@ -206,6 +206,10 @@ TEST_CASE("a replica that misses a layer or has other gradients is an error that
           all_done(replica, 5);
         }) == begin + "gradient 0 of layer 0 has 5 elements in replica 1, and 4 in replica 0");
   CHECK(step([&](std::size_t replica) {
+          replicas.layer_done(replica, one);
+          all_done(replica, 5);
+        }) == begin + "gradient 0 of layer 0 is not a tensor of the manager of replica 1");
+  CHECK(step([&](std::size_t replica) {
           if (replica == 0) replicas.layer_done(0, one);
           all_done(replica, 6 - (replica == 0 ? 1U : 0U));
         }) == begin + "layer 0 has 0 gradients in replica 1, and 1 in replica 0");

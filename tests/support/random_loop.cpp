@@ -54,6 +54,7 @@ Loop random_loop(std::uint64_t seed) {
   loop.scheduler.observe = 1;
   loop.scheduler.trial_iterations = 0;  // followed, whatever it takes
   loop.scheduler.planning_time = std::chrono::milliseconds{0};
+  loop.scheduler.planning_limit = std::chrono::milliseconds{0};
   loop.scheduler.planner = planners()[seed % planners().size()].name;
   return loop;
 }

@@ -121,7 +121,9 @@ void draw_measures(simulated::detail::Random& random, SchedulerOptions& schedule
   scheduler.sample_every = everies[random.below(5)];
   scheduler.trial_iterations = trials[random.below(5)];
   scheduler.replan_above = aboves[random.below(4)];
-  scheduler.planning_time = std::chrono::milliseconds{0};  // the same program, the same plans
+  // The same program, the same plans.
+  scheduler.planning_time = std::chrono::milliseconds{0};
+  scheduler.planning_limit = std::chrono::milliseconds{0};
 }
 
 void draw_budget_changes(simulated::detail::Random& random, TestProgram& program) {

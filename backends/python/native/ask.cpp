@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions about traces and plans, answered as the command `swapmm` answers them.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -169,7 +171,7 @@ struct Asked {
   }
   [[nodiscard]] static PlannedProgram by_copies_alone(const std::string& name, const Trace& trace,
                                                       const Machine& machine, const PlanningOptions& limits) {
-    const Result<NamedPlanner> planner = answers::planner_in_steps(name);
+    const Result<NamedPlanner> planner = answers::planner_called(name);
     if (!planner) throw UsageError(planner.problem().message);
     PlannedProgram made{answers::run_planner(*planner, trace, machine, limits), trace, {}, std::nullopt};
     std::ostringstream text;
@@ -304,7 +306,8 @@ json::object answer_bound(const Asked& asked) {
 json::object answer_picture(const Asked& asked) {
   const auto [trace, plan, ways] = asked.program();
   std::ostringstream text;
-  write_svg(text, predicted_profile(trace, plan), {static_cast<int>(asked.options.count("width", 1200)), ""});
+  write_svg(text, predicted_profile(trace, plan),
+            {static_cast<int>(std::min<std::uint64_t>(asked.options.count("width", 1200), 100'000)), ""});
   return {{"svg", text.str()}};
 }
 

@@ -421,12 +421,14 @@ class Operations(OnSimulatedDevice):
             (made,) = op.outputs
             op.launch(lambda data: None, made)
         for use in (lambda: op[self.tensor], lambda: op.addresses, lambda: op.outputs, op.end, op.fail, op.cancel,
-                    lambda: op.launch(print), lambda: op.address(made)):  # fmt: skip
+                    lambda: op.launch(print), lambda: op.address(made), lambda: op.scratch, lambda: op.queue,
+                    lambda: op.waits):  # fmt: skip
             with self.assertRaisesRegex(swapmm.UsageError, 'operation "first" is not running'):
                 use()
         with self.assertRaisesRegex(swapmm.UsageError, "has begun before"):
             op.begin()
-        self.assertEqual((op.scratch, op.queue, op.waits, op.wait_count), (None, None, None, 0))
+        self.assertEqual(op.wait_count, 0)
+        self.assertFalse(hasattr(op, "stream"))
 
     def test_calls_that_an_operation_does_not_allow(self):
         other = self.made.tensor(16, name="other")

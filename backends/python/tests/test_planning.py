@@ -331,8 +331,22 @@ class Arguments(unittest.TestCase):
             each.operation("o", size, reads=["a"])
         self.assertEqual(trace.to_json(), plain.to_json())
         trace.tensor("b", object())
-        with self.assertRaisesRegex(swapmm.UsageError, "object is no whole number"):
+        with self.assertRaisesRegex(swapmm.UsageError, "is of type object: no whole number"):
             trace.to_json()
+
+    def test_values_of_other_types(self):
+        trace = chain()
+        plan = swapmm.plan(trace, "80%", planner="belady")
+        for call, wanted in (
+            (lambda: swapmm.plan(trace, machine="a100"), "'a100' is no swapmm.Machine: Machine.load"),
+            (lambda: swapmm.simulate(trace, plan.to_json()), "is no swapmm.Plan: Plan.load"),
+            (lambda: swapmm.validate(trace, None), "None is no swapmm.Plan"),
+            (lambda: swapmm.explain(trace, plan, top=object()), "is of type object: no whole number"),
+        ):
+            with self.assertRaisesRegex(swapmm.UsageError, wanted):
+                call()
+        self.assertEqual(swapmm.explain(trace, plan, top=self.Whole()).data, swapmm.explain(trace, plan, top=1000).data)
+        self.assertEqual(plan.svg(width=2**32 + 1000), plan.svg(width=10**6))
 
     def test_single_values(self):
         trace = chain()
@@ -342,6 +356,9 @@ class Arguments(unittest.TestCase):
             found = swapmm.compare(trace, budget, planners=name)
             self.assertEqual([row.predicted for row in found], [row.predicted for row in wanted])
         self.assertEqual(swapmm.plan(trace, 0.8, planner=planner).planner, "belady")
+        wanted = swapmm.compare(trace, "80%", planners="belady", bandwidths=["10GB/s"], compute_scales=[2])
+        found = swapmm.compare(trace, "80%", planners="belady", bandwidths="10GB/s", compute_scales=2)
+        self.assertEqual([row.predicted for row in found], [row.predicted for row in wanted])
 
     def test_switches(self):
         for value in (1, "yes", True):

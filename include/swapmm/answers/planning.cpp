@@ -24,6 +24,7 @@ std::string progress_text(const PlanningProgress& progress) {
 
 PlanningOptions options_watched(TimeLimit limit, Watcher& watcher) {
   PlanningOptions options;
+  options.keeps_to_steps = !limit;
   options.go_on = [start = Clock::now(), limit, &watcher](const PlanningProgress& reached) {
     return watcher.reached(reached) && (!limit || Clock::now() - start < reached.part * *limit);
   };
@@ -52,17 +53,11 @@ Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machi
   return {std::move(plan), took, std::move(notes)};
 }
 
-Result<NamedPlanner> planner_in_steps(const std::string& name) {
+Result<NamedPlanner> planner_called(const std::string& name) {
   std::string names;
   for (const NamedPlanner& planner : planners()) {
-    if (planner.name != name) {
-      names += (names.empty() ? "" : ", ") + planner.name;
-      continue;
-    }
-    if (name != "best") return planner;
-    BestOptions options;
-    options.rounds_with_clock = true;
-    return best_planner(options);
+    if (planner.name == name) return planner;
+    names += (names.empty() ? "" : ", ") + planner.name;
   }
   return Problem{"no planner is called \"" + name + "\"; there are " + names};
 }

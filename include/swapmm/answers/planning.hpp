@@ -44,16 +44,16 @@ struct Planned {
 /// Options that end a search so long after now, by a steady clock, and show its progress; without a limit, none.
 [[nodiscard]] PlanningOptions options_within(TimeLimit limit, Watcher& watcher);
 
-/// The same for a watcher that may end each search, also those without a limit.
+/// The same for a watcher that may end each search, also those without a limit. These take their fixed number of steps:
+/// if nobody ends them, they give the same plan as without options.
 [[nodiscard]] PlanningOptions options_watched(TimeLimit limit, Watcher& watcher);
 
 /// Runs a planner, and keeps its notes. A plan that validate() refuses is a Problem, too.
 [[nodiscard]] Planned run_planner(const NamedPlanner& planner, const Trace& trace, const Machine& machine,
                                   PlanningOptions options);
 
-/// A planner of planners() that takes the same steps with PlanningOptions::go_on as without it, as long as that returns
-/// true. Without a limit it gives the same plans as the planner of that name. A Problem lists the names.
-[[nodiscard]] Result<NamedPlanner> planner_in_steps(const std::string& name);
+/// One of planners(). A Problem lists the names.
+[[nodiscard]] Result<NamedPlanner> planner_called(const std::string& name);
 
 /// Plans for another machine.
 using PlanOn = std::function<Planned(const Machine&)>;

@@ -128,6 +128,7 @@ struct Capabilities {
   bool peer_access = false;             ///< not used; see NeighbourBackend
   bool virtual_memory = false;          ///< device addresses are independent of device memory; not used yet
   bool graph_capture = false;           ///< queued work can be recorded and replayed: CapturingBackend
+  std::optional<Bytes> device_memory;   ///< all that the device has: no budget may be larger; none: not known
 };
 
 // clang-format off

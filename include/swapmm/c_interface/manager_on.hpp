@@ -144,9 +144,10 @@ class ManagerOn : public swapmm_manager {
       const Ending ending(*this);
       if (!running.takes_waits) {
         running.leave_scope();
+        if (again_.function != nullptr) running.operation.template prepare_to_keep<KeptAgain>(again_);
         running.operation.complete();
         if (again_.function != nullptr) {
-          running.operation.template keep<KeptAgain>(again_);
+          running.operation.keep();
           check_again = running.operation.is_checked_again();
         }
       } else {

@@ -86,6 +86,7 @@ swapmm_options default_options() {
       .neighbours = nullptr,
       .neighbour_count = 0,
       .shared_links = nullptr,
+      .planning_limit_ms = static_cast<std::uint64_t>(scheduler.planning_limit.count()),
   };
 }
 
@@ -96,6 +97,7 @@ ManagerOptions read_options(const swapmm_options& options) {
   if (given.planner == nullptr) throw UsageError("swapmm_options::planner is null");
   constexpr std::uint64_t most_milliseconds = std::uint64_t{1} << 40U;
   if (given.planning_time_ms > most_milliseconds) throw UsageError("swapmm_options::planning_time_ms is above 2^40");
+  if (given.planning_limit_ms > most_milliseconds) throw UsageError("swapmm_options::planning_limit_ms is above 2^40");
   const auto has = [&](std::uint32_t flag) { return (given.flags & flag) != 0; };
   ManagerOptions read;
   read.options.device_budget = Bytes{given.device_budget};
@@ -121,6 +123,7 @@ ManagerOptions read_options(const swapmm_options& options) {
   read.scheduler.max_period = static_cast<std::size_t>(given.max_period);
   read.scheduler.max_sequences = static_cast<std::size_t>(given.max_sequences);
   read.scheduler.planning_time = std::chrono::milliseconds(given.planning_time_ms);
+  read.scheduler.planning_limit = std::chrono::milliseconds(given.planning_limit_ms);
   read.scheduler.planning_share = given.planning_share;
   read.scheduler.sample_every = static_cast<std::size_t>(given.sample_every);
   read.scheduler.replan_above = given.replan_above;

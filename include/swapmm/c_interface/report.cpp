@@ -84,10 +84,19 @@ void append_numbers(std::string& line, const Report& report) {
   append_field(line, "host_used", report.host_used);
   append_field(line, "host_peak", report.host_peak);
   append_field(line, "pinned_used", report.pinned_used);
+  append_field(line, "pinned_slabs", report.pinned_slabs);
+  append_field(line, "file_used", report.file_used);
+  append_field(line, "file_peak", report.file_peak);
+  append_field(line, "file_read", report.file_read);
+  append_field(line, "file_written", report.file_written);
   append_field(line, "neighbours_budget", report.neighbours_budget);
   append_field(line, "neighbours_used", report.neighbours_used);
+  append_field(line, "neighbours_peak", report.neighbours_peak);
   append_field(line, "neighbours_read", report.neighbours_read);
   append_field(line, "neighbours_written", report.neighbours_written);
+  append_field(line, "codec_staging", report.codec_staging);
+  append_field(line, "encoded_in", report.encoded_in);
+  append_field(line, "encoded_out", report.encoded_out);
   append_field(line, "tensors", report.tensors);
   append_field(line, "operations", report.operations);
   append_field(line, "operations_followed", report.operations_followed);
@@ -114,6 +123,7 @@ void append_numbers(std::string& line, const Report& report) {
   append_field(line, "turns_missed", report.turns_missed);
   append_field(line, "sampled_rounds", report.sampled_rounds);
   append_field(line, "plans_remade", report.plans_remade);
+  append_field(line, "plans_found", report.plans_found);
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ struct Options {
   /// hides more of the time that a disk takes to answer. Used only with `file`.
   Bytes file_staging{std::uint64_t{32} << 20U};
   /// Memory of other devices for what does not fit on the manager's own, such as {opencl::neighbour(device, 1_GiB)}: it
-  /// is used before the host's, a fast one before a slow one. Allocated when the manager is created, so it may not
-  /// be less than the neighbour has. Not with `scrub`. Default: none.
+  /// is used before the host's, a fast one before a slow one. Allocated when the manager is created, so the neighbour
+  /// must have it free. Not with `scrub`. Default: none.
   std::vector<std::shared_ptr<Neighbour>> neighbours{};
   /// What the manager's device shares with those of other managers on its way to the host: plans are then made for all
   /// of them together, and their copies take turns. Plans with `file`, `neighbours` or `codec_staging` are not.
@@ -137,9 +137,13 @@ struct SchedulerOptions {
   std::size_t max_sequences = 16;
   /// Link speeds to plan with. Default: as observed. Budget and alignment are always the manager's.
   std::optional<Machine> machine{};
-  /// Longest time that a planner that searches may take for a plan, by the clock. 0: a fixed number of steps instead,
-  /// so that the same observed times give the same plan.
+  /// Time that a planner that searches takes for a plan, by the clock, unless it proves earlier that none is better. 0:
+  /// a fixed number of steps instead, so that the same observed times give the same plan.
   std::chrono::milliseconds planning_time{0};
+  /// The fixed number of steps ends after this time, with the best plan so far. 0: never, and the same observed times
+  /// always give the same plan: for hundreds of operations that may run again it is made in tens of seconds. Without
+  /// effect if `planning_time` is above 0.
+  std::chrono::milliseconds planning_limit{3000};
   /// Such a planner may also take no more than this part of the time since the scheduler was made, or 20 ms if that is
   /// more: 0.25 is a quarter. So a short program is not kept waiting for its plan. 0: no such limit. Without effect if
   /// `planning_time` is 0.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <swapmm/interface/report.hpp>
 
-#include <iomanip>
+#include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <string>
 
@@ -73,8 +74,9 @@ std::ostream& operator<<(std::ostream& out, const Report& report) {
     if (plan.on_demand.count() > 0) out << ", " << text::time_text(plan.on_demand, milliseconds) << " on demand";
     if (plan.state != PlanState::settled) out << (plan.state == PlanState::left ? ", not followed" : ", on trial");
     if (predicted.lower_bound.count() > 0) {
-      out << ", at most " << std::fixed << std::setprecision(3)
-          << static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count())
+      const double times =
+          static_cast<double>(predicted.iteration.count()) / static_cast<double>(predicted.lower_bound.count());
+      out << ", at most " << text::fixed_point(std::llround(std::min(times, 1e12) * 1000), 1000, 3)
           << " x the least possible";
     }
     if (plan.replays != 0) {

@@ -72,12 +72,12 @@ struct IlpOptions {
   /// The plan of `best`, after its few rounds, must be beaten, and the bound that it proves counts. For programs above
   /// `most_for_best` operations it takes a large part of the time, so it is left out there.
   bool best_first = true;
-  std::uint32_t most_for_best = 20'000;                                  ///< see best_first
-  BestOptions best{.others = {.on = false}, .rounds_with_clock = true};  ///< for that plan
-  bool excess_overlap_first = true;                                      ///< its plan must be beaten, as Belady's must
-  ExcessOverlapOptions excess_overlap{};                                 ///< for that plan
-  OnDemandOptions belady{};                                              ///< for Belady's plan
-  BoundOptions bound{};  ///< for the relaxation's bound, which counts if it is better
+  std::uint32_t most_for_best = 20'000;       ///< see best_first
+  BestOptions best{.others = {.on = false}};  ///< for that plan
+  bool excess_overlap_first = true;           ///< its plan must be beaten, as Belady's must
+  ExcessOverlapOptions excess_overlap{};      ///< for that plan
+  OnDemandOptions belady{};                   ///< for Belady's plan
+  BoundOptions bound{};                       ///< for the relaxation's bound, which counts if it is better
 };
 
 /// How good the plan of `ilp` is known to be.

@@ -35,6 +35,9 @@ struct PlanningOptions {
   /// to a button; the planner itself reads no clock. If it is empty, the search takes a fixed number of steps (some
   /// seconds for a thousand operations or more), so that the same input gives the same plan.
   std::function<bool(const PlanningProgress&)> go_on{};
+  /// With `go_on`, a search goes on for as long as that allows, and for longer than the fixed number of steps. If this
+  /// is true it ends after these, too, so that the same input gives the same plan unless `go_on` ends it earlier.
+  bool keeps_to_steps = false;
   /// Called with a sentence for people for each part of a planner that failed, while the plan is valid all the same:
   /// a solver of `ilp` that gave up. May be empty.
   std::function<void(const std::string&)> note{};

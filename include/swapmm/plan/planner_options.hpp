@@ -220,7 +220,6 @@ struct BestOptions {
   /// a first plan.
   int rounds = 2;
   int rounds_of_large = 1;                ///< the same for longer traces
-  bool rounds_with_clock = false;         ///< it ends after these rounds with PlanningOptions::go_on, too
   std::size_t few_rounds_above = 20'000;  ///< operations + absences
   std::int64_t near_bound = 100'000;      ///< plans up to bound + bound / near_bound count as fast as the bound
 };

@@ -4,6 +4,8 @@
 #include "harness.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 using namespace cases;
 
@@ -285,4 +287,29 @@ CASE(images, errors) {
   say_status("read beyond",
              clEnqueueReadImage(setup.queue, made, CL_TRUE, beyond, region, 0, 0, words, 0, nullptr, nullptr));
   release_buffers({buffer, made});
+}
+
+CASE(images, map_behind_an_event_that_fails) {
+  const Setup setup;
+  const cl_mem flat = flat_image(setup, numbers(1, width * height));
+  const std::size_t origin[3] = {0, 0, 0}, region[3] = {width, height, 1};
+  for (int i = 0; i < 3; ++i) {
+    cl_int error = CL_SUCCESS;
+    const cl_event gate = clCreateUserEvent(setup.context, &error);
+    OK(error);
+    std::thread fails([gate] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      clSetUserEventStatus(gate, -5);
+    });
+    std::size_t row = 0;
+    const void* const mapped = clEnqueueMapImage(setup.queue, flat, CL_TRUE, CL_MAP_READ, origin, region, &row, nullptr,
+                                                 1, &gate, nullptr, &error);
+    fails.join();
+    say_status("map", error);
+    expect(mapped == nullptr, "no pointer with an error");
+    if (!is_native()) expect(memory_info<cl_uint>(flat, CL_MEM_MAP_COUNT) == 0, "nothing is mapped");
+    OK(clReleaseEvent(gate));
+  }
+  say_words("flat", read_image(setup, flat, width, height, 1));
+  OK(clReleaseMemObject(flat));
 }

@@ -213,6 +213,7 @@ std::string cpp_scheduler_options(const SchedulerOptions& scheduler) {
   list.add("max_period", std::uint64_t{scheduler.max_period}, std::uint64_t{usual.max_period});
   list.add("max_sequences", std::uint64_t{scheduler.max_sequences}, std::uint64_t{usual.max_sequences});
   list.add("planning_time", scheduler.planning_time, usual.planning_time);
+  list.add("planning_limit", scheduler.planning_limit, usual.planning_limit);
   list.add("planning_share", scheduler.planning_share, usual.planning_share);
   list.add("sample_every", std::uint64_t{scheduler.sample_every}, std::uint64_t{usual.sample_every});
   list.add("replan_above", scheduler.replan_above, usual.replan_above);

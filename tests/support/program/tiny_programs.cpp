@@ -100,6 +100,7 @@ TestProgram tiny_program(std::uint8_t tensors, std::uint64_t room) {
   program.scheduler.observe = 1;
   program.scheduler.trial_iterations = 0;  // and nothing but the program's own work in the queues
   program.scheduler.planning_time = std::chrono::milliseconds{0};
+  program.scheduler.planning_limit = std::chrono::milliseconds{0};
   program.steady = true;
   for (std::uint8_t slot = 0; slot < tensors; ++slot) {
     Action made = action_of(ActionKind::make, slot);

@@ -122,11 +122,11 @@ TEST_CASE("stalls end at the budget that holds everything, if nothing hides a co
 
 TEST_CASE("a watcher ends searches, and one that lets them go on changes no plan") {
   const Trace trace = turns();
-  CHECK(!answers::planner_in_steps("magic"));
-  CHECK(answers::planner_in_steps("magic").problem().message.starts_with(
-      "no planner is called \"magic\"; there are per-"));
+  CHECK(!answers::planner_called("magic"));
+  CHECK(
+      answers::planner_called("magic").problem().message.starts_with("no planner is called \"magic\"; there are per-"));
   for (const NamedPlanner& planner : planners()) {
-    const Result<NamedPlanner> in_steps = answers::planner_in_steps(planner.name);
+    const Result<NamedPlanner> in_steps = answers::planner_called(planner.name);
     REQUIRE(in_steps);
     CHECK(in_steps->name == planner.name);
     Watched watcher;
@@ -190,7 +190,7 @@ TEST_CASE("planners are compared by the best bound of all, and those without a p
   const Trace trace = turns();
   Watched watcher;
   const answers::PredictBy predict_by = [](const std::string& name, const Trace& of, const Machine& machine) {
-    return answers::predicted(answers::run_planner(*answers::planner_in_steps(name), of, machine, {}));
+    return answers::predicted(answers::run_planner(*answers::planner_called(name), of, machine, {}));
   };
   std::vector<answers::Comparison> rows;
   answers::compare_planners({"on-demand", "best"}, predict_by, trace,

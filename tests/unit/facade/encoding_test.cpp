@@ -522,6 +522,7 @@ TEST_CASE("bad options for encodings are refused") {
   };
   CHECK(says(refusal({.device_budget = 4_KiB, .codec_staging = 4_KiB}), {"codec_staging", "4096", "leaves nothing"}));
   CHECK(says(refusal({.device_budget = codec_memory + 15_bytes, .codec_staging = codec_memory}), {"leaves nothing"}));
+  CHECK(says(refusal({.device_budget = 4_KiB, .codec_staging = Bytes{~std::uint64_t{0}}}), {"leaves nothing"}));
   CHECK(says(refusal({.device_budget = 4_KiB, .codec_staging = 100_bytes}), {"codec_staging", "100", "too little"}));
   CHECK(says(refusal({.device_budget = 64_KiB, .codec_staging = 4_KiB, .scrub = true}), {"scrub"}));
   CHECK(says(refusal({.device_budget = 64_KiB, .neighbours = {simulated::neighbour(1_KiB)}, .codec_staging = 4_KiB}),

@@ -281,7 +281,11 @@ TEST_CASE("what cannot be done with a file is refused") {
                        "Options::scrub does not overwrite files: use it without Options::file", UsageError);
   Options poor = options;
   poor.host_budget = 100_bytes;
-  CHECK_THROWS_AS(MemoryManager<Simulated>(device, poor), OutOfMemory);
+  CHECK_THROWS_WITH_AS(
+      MemoryManager<Simulated>(device, poor),
+      ("Options::file_staging of " + std::to_string(staging.value) + " bytes is more than Options::host_budget of 100")
+          .c_str(),
+      UsageError);
   {
     const MemoryManager<Simulated> first(device, options);
     CHECK_THROWS_WITH_AS(MemoryManager<Simulated>(device, options),

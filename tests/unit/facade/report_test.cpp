@@ -143,6 +143,9 @@ TEST_CASE("the report's text says in words and round numbers what a person asks 
                          "1.500 x the least possible",
                          "1.00 MiB in",
                          "a remark"}));
+  std::ostringstream text;
+  text << report << 0.5 << ' ' << 1e9;  // and leaves the stream as it was
+  CHECK(text.str().ends_with("0.5 1e+09"));
 }
 
 TEST_CASE("host memory that is not in slabs is said to be pinned, and nothing of slabs") {

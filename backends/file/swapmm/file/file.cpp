@@ -2,6 +2,7 @@
 #include <swapmm/file/file.hpp>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -68,10 +69,14 @@ class DiskFile final : public FileMemory {
   [[nodiscard]] std::string name() const override { return name_; }
 
   void reserve(Bytes size) override {
-    int failed = 0;
-    do {
+    // Beyond this limit the kernel would send SIGXFSZ, which ends the process.
+    rlimit limit{};
+    const bool is_beyond =
+        ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size.value > limit.rlim_cur;
+    int failed = is_beyond ? EFBIG : EINTR;
+    while (failed == EINTR) {
       failed = ::fallocate(file_.get(), 0, 0, static_cast<off_t>(size.value)) == 0 ? 0 : errno;
-    } while (failed == EINTR);
+    }
     // A file system that cannot reserve room reports a full disk only when it writes.
     if (failed == EOPNOTSUPP) failed = ::ftruncate(file_.get(), static_cast<off_t>(size.value)) == 0 ? 0 : errno;
     if (failed == 0) return;

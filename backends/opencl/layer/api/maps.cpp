@@ -177,7 +177,11 @@ void* map_later(Queue& queue, Memory& image, cl_map_flags flags, const Three& or
       return outcome;
     });
   }();
-  if (mapped != CL_SUCCESS) return result<void*>(nullptr, mapped, status);
+  if (mapped != CL_SUCCESS) {
+    const Lock lock = image.context().lock();
+    std::erase_if(image.mappings, [&](const Mapping& each) { return each.image == made; });
+    return result<void*>(nullptr, mapped, status);
+  }
   *row = made->row;
   if (slice != nullptr) *slice = slice_given;
   return result<void*>(address, CL_SUCCESS, status);
@@ -283,6 +287,12 @@ void* CL_API_CALL map_image(cl_command_queue handle, cl_mem image, cl_bool block
     });
   });
   if (outcome == CL_SUCCESS && mapped->address == nullptr) return result<void*>(nullptr, CL_MAP_FAILURE, status);
+  if (outcome != CL_SUCCESS) {  // of a command before it, which a blocking map waits for
+    const Lock lock = memory->context().lock();
+    const auto mine = std::ranges::find(memory->mappings, static_cast<std::byte*>(mapped->address), &Mapping::address);
+    if (mapped->address != nullptr && mine != memory->mappings.end()) memory->mappings.erase(mine);
+    return result<void*>(nullptr, outcome, status);
+  }
   *row = mapped->row;
   if (wants_slice) *slice = mapped->slice;
   return result(mapped->address, outcome, status);

@@ -24,12 +24,27 @@ struct Rectangle {
   }
 };
 
-// With the pitches that 0 stands for. False: the API does not allow these pitches.
+// Whether the offset of the last byte is above 64 bits. Those of all others are below it.
+bool wraps(const Rectangle& rectangle, const Three& region) {
+  std::size_t slices = 0;
+  std::size_t rows = 0;
+  std::size_t bytes = 0;
+  return __builtin_add_overflow(rectangle.origin[2], region[2] - 1, &slices) ||
+         __builtin_mul_overflow(slices, rectangle.slice, &slices) ||
+         __builtin_add_overflow(rectangle.origin[1], region[1] - 1, &rows) ||
+         __builtin_mul_overflow(rows, rectangle.row, &rows) ||
+         __builtin_add_overflow(rectangle.origin[0], region[0], &bytes) ||
+         __builtin_add_overflow(bytes, rows, &bytes) || __builtin_add_overflow(bytes, slices, &bytes);
+}
+
+// With the pitches that 0 stands for. False: the API does not allow these pitches, or the origin.
 bool complete(Rectangle& rectangle, const Three& region) {
   if (rectangle.row == 0) rectangle.row = region[0];
   if (rectangle.row < region[0]) return false;
-  if (rectangle.slice == 0) rectangle.slice = region[1] * rectangle.row;
-  return rectangle.slice >= region[1] * rectangle.row && rectangle.slice % rectangle.row == 0;
+  std::size_t rows = 0;
+  if (__builtin_mul_overflow(region[1], rectangle.row, &rows)) return false;
+  if (rectangle.slice == 0) rectangle.slice = rows;
+  return rectangle.slice >= rows && rectangle.slice % rectangle.row == 0 && !wraps(rectangle, region);
 }
 
 cl_int check(const Queue& queue, cl_mem handle, Rectangle& rectangle, const Three& region, Memory*& memory) {

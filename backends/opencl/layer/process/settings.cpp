@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -55,9 +57,12 @@ Bytes host_memory() {
 }
 
 // What a program that is not the administrator's may still write in that folder.
-Bytes free_disk(const std::string& folder) {
+Bytes free_disk(const std::string& folder, std::string& problem) {
   struct statvfs disk {};
-  if (folder.empty() || statvfs(folder.c_str(), &disk) != 0) return {};
+  if (statvfs(folder.c_str(), &disk) != 0) {
+    problem = "SWAPMM_FILE: \"" + folder + "\": " + std::strerror(errno);
+    return {};
+  }
   return Bytes{std::uint64_t{disk.f_bavail} * disk.f_frsize};
 }
 
@@ -115,7 +120,7 @@ void read_file(Settings& settings) {
   settings.file_folder = text_in("SWAPMM_FILE");
   if (settings.file_folder.empty()) return;
 #ifdef SWAPMM_LAYER_HAS_FILES
-  const Bytes free = free_disk(settings.file_folder);
+  const Bytes free = free_disk(settings.file_folder, settings.problem);
   settings.file_size = Bytes{free.value / 2};
   if (const std::string size = text_in("SWAPMM_FILE_SIZE"); !size.empty()) {
     settings.file_size = amount("SWAPMM_FILE_SIZE", size, free, settings.problem);

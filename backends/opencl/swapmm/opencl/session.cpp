@@ -88,6 +88,7 @@ Capabilities capabilities_of(cl_device_id device) {
   can.view_alignment = can.alignment;  // a view may be a sub-buffer, too
   can.max_allocation = Bytes{device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE)};
   can.host_shares_memory = shares_memory(device);
+  can.device_memory = Bytes{device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE)};
   return can;
 }
 

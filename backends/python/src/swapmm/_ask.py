@@ -46,6 +46,14 @@ def size_text(nbytes: float) -> str:
     return f"{nbytes:.0f} B"
 
 
+def whole(value: Any) -> int:
+    """A whole number of another library, such as NumPy's, for JSON."""
+    try:
+        return int(value.__index__())
+    except AttributeError:
+        raise errors.UsageError(f"{value!r} is of type {type(value).__name__}: no whole number, text or list") from None
+
+
 class _Line:
     """One line on stderr, rewritten in place, gone at the end."""
 
@@ -119,7 +127,7 @@ def ask(
         with _dropped_by(tell, raised):
             status = library.python_ask(
                 question.encode(),
-                json.dumps(options).encode(),
+                json.dumps(options, default=whole).encode(),
                 _native.text(trace),
                 _native.text(plan),
                 _native.PythonProgress(tell),

@@ -54,6 +54,7 @@ class Options(ctypes.Structure):
         ("neighbours", POINTER(c_void_p)),
         ("neighbour_count", c_uint64),
         ("shared_links", c_void_p),
+        ("planning_limit_ms", c_uint64),
     ]
 
 

@@ -113,8 +113,8 @@ _FLAGS = {
 }
 _SIZES = ("pinned_budget", "host_budget", "codec_staging", "file_staging")
 _WHOLE = (
-    "queue_depth", "run_ahead", "observe", "max_period", "max_sequences", "planning_time_ms", "sample_every",
-    "trial_iterations",
+    "queue_depth", "run_ahead", "observe", "max_period", "max_sequences", "planning_time_ms", "planning_limit_ms",
+    "sample_every", "trial_iterations",
 )  # fmt: skip
 _FRACTIONS = ("planning_share", "replan_above")
 _HANDLES = ("file", "shared_links")
@@ -125,8 +125,8 @@ class Manager:
     """Runs a program whose tensors together are larger than the device. It is for one thread at a time.
 
     `device_budget`: bytes of the device that it may use, a number or a text such as "256MiB"; None: CUDA's default, an
-    error elsewhere. The other options have the names of `swapmm_options` in the C interface; docs/options.md describes
-    them. Sizes may be texts, `demand_mode` is "foreseen", "least_recently_used" or "per_operation", `drops` is "by_evidence",
+    error elsewhere. The other options have the names of `swapmm_options` in the C interface (swapmm.h), such as `planning_limit_ms`;
+    docs/options.md describes most of them at length. Sizes may be texts, `demand_mode` is "foreseen", "least_recently_used" or "per_operation", `drops` is "by_evidence",
     "observed" or "proven", `file` is a WeightsFile, `neighbours` a list of Neighbour, `shared_links` a SharedLinks, and `check_access`, `scrub`, `undefined_reads` and `identify_by_producer` are switches."""
 
     def __init__(self, backend: Backend, device_budget: Union[int, str, None] = None, **options: Any) -> None:

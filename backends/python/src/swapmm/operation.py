@@ -69,12 +69,13 @@ class Operation:
         self._takes_waits = takes_waits
         self._begun = self._running = False
         self._addresses: List[int] = []
+        # These three exist while it runs.
         #: address of the work area; None if there is none
-        self.scratch: Optional[int] = None
+        self.scratch: Optional[int]
         #: the API's own queue, a cl_command_queue or a cudaStream_t as a number; None on the simulated device
-        self.queue: Optional[int] = None
+        self.queue: Optional[int]
         #: with `takes_waits`: the address of an array of native events, which the work waits for; None if it is empty
-        self.waits: Optional[int] = None
+        self.waits: Optional[int]
         self.wait_count = 0
         self._event: Optional[int] = None
         self._again = again
@@ -188,12 +189,19 @@ class Operation:
         # What an ended operation refers to would live until the variable of the block has another one.
         self._tensors = self._made = ()
         self._addresses = []
-        self.scratch = self.queue = self.waits = self._event = None
+        self.scratch = self.queue = self.waits = None
+        del self.scratch, self.queue, self.waits
+        self._event = None
         self.wait_count = 0
 
     def _require_running(self) -> None:
         if not self._running:
             raise errors.UsageError(f'operation "{self.name}" is not running: it has not begun, or has ended')
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("scratch", "queue", "waits"):
+            self._require_running()
+        raise AttributeError(f"an operation has no {name!r}")
 
     # ---- what the block uses
 
@@ -376,7 +384,7 @@ class _Again:
         replay._tensors = tensors
         replay._begun = replay._running = True
         replay._addresses = (ctypes.c_uint64 * len(tensors)).from_address(c.addresses)[:]
-        replay.scratch, replay.queue = c.scratch, c.queue
+        replay.scratch, replay.queue, replay.waits = c.scratch, c.queue, None
         try:
             self.function(replay)
         finally:

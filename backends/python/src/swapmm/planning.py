@@ -63,6 +63,20 @@ def _json_of(trace: Trace) -> str:
     return trace.to_json()
 
 
+def _plan_json(plan: Plan) -> str:
+    if not isinstance(plan, Plan):
+        raise errors.UsageError(f"{plan!r} is no swapmm.Plan: Plan.load() reads one from a file")
+    return plan.to_json()
+
+
+def _machine_json(machine: Optional[Machine]) -> Optional[str]:
+    if machine is None:
+        return None
+    if not isinstance(machine, Machine):
+        raise errors.UsageError(f"{machine!r} is no swapmm.Machine: Machine.load() reads one from a file")
+    return machine.to_json()
+
+
 def _name_of(planner: Union[str, PlannerName]) -> str:
     return planner.name if isinstance(planner, PlannerName) else planner
 
@@ -85,7 +99,7 @@ def _figures(
 ) -> Dict[str, Any]:
     return {
         "budget": _text(budget),
-        "machine": None if machine is None else machine.to_json(),
+        "machine": _machine_json(machine),
         "bandwidth": _text(bandwidth),
         "bandwidth_in": _text(bandwidth_in),
         "bandwidth_out": _text(bandwidth_out),
@@ -124,8 +138,8 @@ def plan(
 
     `budget`: device memory, "8GB", 8 * 10**9, or a share of the trace's peak of live bytes, "50%" or 0.5. `machine`: its
     figures are replaced by the budget and the others that are given. `ways`: those in which values may come back, such as
-    "swap,recompute"; None: all that the trace allows ("swap,recompute,compress,pieces"). `seconds`: the longest time of a planner that
-    searches; None: a set number of steps, so that the same trace gives the same plan. Ctrl-C ends the search."""
+    "swap,recompute"; None: all that the trace allows ("swap,recompute,compress,pieces"). `seconds`: how long a planner that searches
+    goes on, unless it proves earlier that no plan is better; None: a set number of steps, so that the same trace gives the same plan. Ctrl-C ends the search."""
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
@@ -321,7 +335,7 @@ def simulate(
     `noise`: every duration is off by up to that share, "25%" or 0.25. `slow_link`: "50%@20%" is half the speed for a
     fifth of the iteration. `draws`: how many iterations with other noise."""
     options = {"noise": _text(noise), "slow_link": slow_link, "seed": seed, "draws": draws}
-    return Simulation(ask("simulate", options, _json_of(trace), plan.to_json(), progress))
+    return Simulation(ask("simulate", options, _json_of(trace), _plan_json(plan), progress))
 
 
 # ---- compare
@@ -434,8 +448,8 @@ def compare(
     options.update(
         planners=None if planners is None else [_name_of(planner) for planner in _each(planners)],
         budgets=[_text(budget) for budget in _each(budgets)],
-        bandwidths=[_text(rate) for rate in bandwidths],
-        compute_scales=[_text(float(scale) if isinstance(scale, int) else scale) for scale in compute_scales],
+        bandwidths=[_text(rate) for rate in _each(bandwidths)],
+        compute_scales=[_text(float(scale) if isinstance(scale, int) else scale) for scale in _each(compute_scales)],
         time_limit=_limit(seconds),
     )
     rows: List[Dict[str, Any]] = []
@@ -457,7 +471,7 @@ class Violation(NamedTuple):
 
 def validate(trace: Trace, plan: Plan) -> List[Violation]:
     """What makes a plan invalid for a trace, as `swapmm check` says; empty if it is valid."""
-    answer = ask("check", {}, _json_of(trace), plan.to_json())
+    answer = ask("check", {}, _json_of(trace), _plan_json(plan))
     return [Violation(v["rule"], v["name"], v["message"]) for v in answer["violations"]]
 
 
@@ -497,7 +511,7 @@ class Explanation:
 
 def explain(trace: Trace, plan: Plan, *, top: int = 10) -> Explanation:
     """Why a plan takes longer than its operations, as `swapmm explain` says; at most `top` of each."""
-    return Explanation(ask("explain", {"top": top}, _json_of(trace), plan.to_json()))
+    return Explanation(ask("explain", {"top": top}, _json_of(trace), _plan_json(plan)))
 
 
 def bound(

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
 from . import errors
-from ._ask import ask, size_text, time_text
+from ._ask import ask, size_text, time_text, whole
 
 Path = Union[str, "os.PathLike[str]"]
 #: The position of a tensor in a trace, its name, or a part of one.
@@ -51,20 +51,11 @@ def _write(path: Path, text: str) -> None:
         packed.write(text.encode("utf-8"))
 
 
-def _whole(value: Any) -> int:
-    """A whole number of another library, such as NumPy's."""
-    try:
-        return int(value.__index__())
-    except AttributeError:
-        raise errors.UsageError(f"{value!r} in a trace, plan or machine: {type(value).__name__} is no whole number, text or list") from None
-
-
-
 def _lines(head: Dict[str, Any], lists: Dict[str, List[Dict[str, Any]]]) -> str:
     """A document with one element of its lists a line, as the library writes it."""
     text = json.dumps(head)[:-1]
     for name, elements in lists.items():
-        text += f',\n "{name}": [' + ",".join("\n  " + json.dumps(element, default=_whole) for element in elements) + "]"
+        text += f',\n "{name}": [' + ",".join("\n  " + json.dumps(element, default=whole) for element in elements) + "]"
     return text + "}\n"
 
 

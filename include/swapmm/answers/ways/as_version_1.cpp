@@ -21,9 +21,7 @@ using Clock = std::chrono::steady_clock;
 Result<v2::Plan> make_plan(const std::string& planner, const Trace& trace, const Machine& machine,
                            const PlanningOptions& options) {
   if (planner != "best") return v2::make_plan(planner, trace, v2::from_version_1(machine), options);
-  WaysOptions steps;
-  steps.best.rounds_with_clock = true;
-  const Result<PlanWithWays> made = plan_with_ways(trace, machine, options, steps);
+  const Result<PlanWithWays> made = plan_with_ways(trace, machine, options);
   if (!made) return made.problem();
   return v2::from_ways(trace, *made);
 }

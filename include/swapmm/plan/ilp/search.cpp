@@ -278,7 +278,9 @@ Result<IlpResult> plan_by(const Solver& solver, const Trace& trace, const Machin
   }
   nanoseconds bound{0};
   if (options.best_first && planning->operations <= options.most_for_best) {
-    Result<ProvenPlan> best = build_best_plan(*planning, options.best, limits, {});
+    PlanningOptions in_steps = limits;
+    in_steps.keeps_to_steps = true;
+    Result<ProvenPlan> best = build_best_plan(*planning, options.best, in_steps, {});
     if (!best) return best.problem();
     bound = best->lower_bound;
     best->plan.planner = name;

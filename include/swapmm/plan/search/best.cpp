@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/problem/slower_links.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
@@ -104,8 +105,7 @@ Result<ProvenPlan> build_best_plan(const PlanningCase& planning, const BestOptio
   Result<Plan> first = first_plan_of_best(planning);
   if (!first) return first.problem();
   BestRun run(planning, options, limits, others, *std::move(first));
-  const bool by_clock = limits.go_on && !options.rounds_with_clock;
-  run.run(by_clock ? std::optional<int>{} : run.rounds_without_clock());
+  run.run(is_by_clock(limits) ? std::optional<int>{} : run.rounds_without_clock());
   return run.finish();
 }
 

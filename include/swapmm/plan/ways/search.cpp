@@ -89,7 +89,7 @@ class WaysSearch {
 
  private:
   /// Whether it ends when it is told to, and not before.
-  [[nodiscard]] bool is_by_clock() const { return limits_.go_on && !options_.best.rounds_with_clock; }
+  [[nodiscard]] bool is_by_clock() const { return planning::is_by_clock(limits_); }
   [[nodiscard]] bool go_on() const { return !limits_.go_on || limits_.go_on({}); }
 
   /// Rates the ways quickly, unless they were looked at before. Returns their position in candidates_.

@@ -25,13 +25,22 @@ void PlaceMap::reset(const Clock& after) {
 
 bool PlaceMap::same_arena(Bytes a, Bytes b) const { return a.value / arena_.value == b.value / arena_.value; }
 
-std::optional<FreePlace> PlaceMap::take(Bytes size) {
+std::optional<FreePlace> PlaceMap::take(Bytes size) { return take_below(size, budget_); }
+
+std::optional<FreePlace> PlaceMap::take_below(Bytes size, Bytes end) {
   const Piece* best = nullptr;
   for (const Piece& piece : free_) {
+    if (piece.offset > end || end - piece.offset < size) break;
     if (piece.bytes >= size && (best == nullptr || piece.bytes < best->bytes)) best = &piece;
   }
   if (best == nullptr) return std::nullopt;
   return take_at(best->offset, size);
+}
+
+std::optional<FreePlace> PlaceMap::take_lowest(Bytes size) {
+  const auto found = std::find_if(free_.begin(), free_.end(), [&](const Piece& piece) { return piece.bytes >= size; });
+  if (found == free_.end()) return std::nullopt;
+  return take_at(found->offset, size);
 }
 
 std::optional<FreePlace> PlaceMap::take_at(Bytes offset, Bytes size) {

@@ -26,6 +26,10 @@ class PlaceMap {
 
   /// Takes a place in the smallest free piece that holds `size` bytes.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take(Bytes size);
+  /// The same where the place ends at that offset or before.
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take_below(Bytes size, Bytes end);
+  /// Takes the place that ends first.
+  [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take_lowest(Bytes size);
   /// Takes exactly this place, if all of it is free.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::optional<FreePlace> take_at(Bytes offset, Bytes size);
   /// Frees a place. Its bytes may be used again after `after`.

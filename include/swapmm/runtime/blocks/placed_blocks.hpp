@@ -39,16 +39,15 @@ class PlacedBlocks {
                   [&](std::unique_ptr<Block> kept) noexcept { free(std::move(kept)); });
     Shelf& shelf = shelf_for(size);  // release() never allocates
     std::unique_ptr<Block> block = shelf.blocks.size() >= enough ? reuse(shelf) : nullptr;
-    const auto is_ready = [&](Bytes end) { return end <= ready; };
-    const auto fits = [&](Bytes end) { return is_ready(end) || usable(end); };
-    if (block == nullptr) block = take(size, is_ready);
+    if (block == nullptr) block = take(size, ready);
     if (block == nullptr) block = reuse(shelf);
-    if (block == nullptr) block = take(size, fits);
+    if (block == nullptr) block = extend(size, usable);
     if (block == nullptr && unused_.value != 0) {
       for (Shelf& other : shelves_) {
         while (std::unique_ptr<Block> unused = reuse(other)) give_place_back(std::move(unused));
       }
-      block = take(size, fits);
+      block = take(size, ready);
+      if (block == nullptr) block = extend(size, usable);
     }
     if (block != nullptr) peak_ = std::max(peak_, in_use());
     return block;
@@ -78,21 +77,42 @@ class PlacedBlocks {
     HostBlockQueue<B> blocks;
   };
 
+  // Among the bytes that are ready.
+  std::unique_ptr<Block> take(Bytes size, Bytes ready) {
+    std::unique_ptr<Block> block = empty_block();
+    const std::optional<FreePlace> place = places_.take_below(size, ready);
+    if (place) return at(*place, size, std::move(block));
+    spent_.push(std::move(block));
+    return nullptr;
+  }
+  // With as few bytes as possible behind those that are ready.
   template <class Usable>
-  std::unique_ptr<Block> take(Bytes size, Usable&& usable) {
-    std::unique_ptr<Block> block = spent_.pop();
-    if (block == nullptr) block = std::make_unique<Block>();
-    const std::optional<FreePlace> place = places_.take(size);
-    if (!place || !usable(place->offset + size)) {
+  std::unique_ptr<Block> extend(Bytes size, Usable&& usable) {
+    std::unique_ptr<Block> block = empty_block();
+    const std::optional<FreePlace> place = places_.take_lowest(size);
+    const auto give_back = [&]() noexcept {
       if (place) places_.give_back(place->offset, size, place->after);
       spent_.push(std::move(block));
-      return nullptr;
+    };
+    try {
+      if (place && usable(place->offset + size)) return at(*place, size, std::move(block));
+    } catch (...) {
+      give_back();
+      throw;
     }
+    give_back();
+    return nullptr;
+  }
+  std::unique_ptr<Block> empty_block() {
+    std::unique_ptr<Block> block = spent_.pop();
+    return block != nullptr ? std::move(block) : std::make_unique<Block>();
+  }
+  std::unique_ptr<Block> at(const FreePlace& place, Bytes size, std::unique_ptr<Block> block) noexcept {
     block->place = home_;
-    block->offset = place->offset;
+    block->offset = place.offset;
     block->size = size;
-    block->written = place->after[writing_queue(home_)];
-    block->read = place->after[reading_queue(home_)];
+    block->written = place.after[writing_queue(home_)];
+    block->read = place.after[reading_queue(home_)];
     return block;
   }
   std::unique_ptr<Block> reuse(Shelf& shelf) noexcept {

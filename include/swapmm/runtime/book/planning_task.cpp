@@ -88,9 +88,10 @@ void PlanTask::run_once() {
 
 PlanningOptions PlanTask::within_time() const {
   PlanningOptions options;
-  if (time.count() > 0) {
+  options.keeps_to_steps = time.keeps_to_steps;
+  if (time.limit.count() > 0) {
     using Steady = std::chrono::steady_clock;
-    options.go_on = [start = Steady::now(), limit = time](const PlanningProgress& progress) {
+    options.go_on = [start = Steady::now(), limit = time.limit](const PlanningProgress& progress) {
       return Steady::now() - start < progress.part * limit;
     };
   }

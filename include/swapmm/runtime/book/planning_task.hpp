@@ -21,13 +21,19 @@
 
 namespace swapmm::runtime {
 
+/// How long a planner may search.
+struct PlanningTime {
+  std::chrono::milliseconds limit{0};  ///< 0: none
+  bool keeps_to_steps = true;          ///< the fixed number of steps ends it earlier
+};
+
 /// The task of making one plan. It holds everything it needs by value, so any thread may run it.
 struct PlanTask {
   Program program;
   KnownMachine machine;
   PlannerChoice planner = "";
   bool allows_replays = true;                 ///< the plan may run operations again
-  std::chrono::milliseconds time{0};          ///< time limit for the planner's search; 0: a fixed number of steps
+  PlanningTime time{};                        ///< for the planner's search
   std::optional<GivenPlan> given;             ///< to be used instead of the planner's
   std::shared_ptr<JointQuestion> question{};  ///< the task is to answer this: then it has no result of its own
   std::optional<Result<CompiledPlan>> result;

@@ -276,7 +276,7 @@ class ProgramBook {
   void complete_budget(Named& programs, const PlanSet& other, const KnownMachine& machine,
                        const std::function<bool(const Program&)>& usable);
   void drop_given(PlanTask& task);
-  [[nodiscard]] std::chrono::milliseconds time_for_planner() const;
+  [[nodiscard]] PlanningTime time_for_planner() const;
   void set_pending(std::shared_ptr<PlanTask> task) noexcept {
     const std::lock_guard lock(pending_mutex_);
     pending_.swap(task);

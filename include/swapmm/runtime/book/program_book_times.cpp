@@ -308,13 +308,14 @@ bool ProgramBook::prediction_is_off(const PlanCase& plan_case, const Trace& trac
          off(simulated(trace, *plan_case.plan, machine), plan_case.predicted, above);
 }
 
-std::chrono::milliseconds ProgramBook::time_for_planner() const {
+PlanningTime ProgramBook::time_for_planner() const {
   using std::chrono::milliseconds;
-  if (options_.planning_time.count() <= 0 || !(options_.planning_share > 0)) return options_.planning_time;
+  if (options_.planning_time.count() == 0) return {options_.planning_limit, true};
+  if (!(options_.planning_share > 0)) return {options_.planning_time, false};
   const std::chrono::duration<double, std::milli> age = std::chrono::steady_clock::now() - made_;
   const double share = std::max(age.count() * options_.planning_share, 20.0);
-  if (share >= static_cast<double>(options_.planning_time.count())) return options_.planning_time;
-  return milliseconds{static_cast<milliseconds::rep>(share)};
+  if (share >= static_cast<double>(options_.planning_time.count())) return {options_.planning_time, false};
+  return {milliseconds{static_cast<milliseconds::rep>(share)}, false};
 }
 
 // If on demand has won, a new plan is made without a look at the prediction: any other plan may be faster.

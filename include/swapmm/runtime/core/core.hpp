@@ -460,7 +460,8 @@ void Core<B>::synchronize() {
 template <Backend B>
 void Core<B>::give_back_host(Bytes wanted) {
   const Entry entry(*this);
-  entry->translate({"giving host memory back", {}}, [&] { entry->state.demand.give_back_host(wanted); });
+  entry->translate({"giving host memory back", {}},
+                   [&] { entry->state.demand.give_back_host(wanted, entry->state.executor.active()); });
 }
 
 template <Backend B>

@@ -58,13 +58,15 @@ class KeptOperations {
   /// False if nothing can be to run again. Any thread may ask.
   [[nodiscard]] bool may_run_again() const { return active_.load(std::memory_order_relaxed); }
 
-  /// Keeps an operation under the number that it was observed with. A KeptCallable of that type is used again.
+  /// Copies an operation that is about to run, under the number that it was observed with. A KeptCallable of that type
+  /// is used again. It is kept once keep() is called.
   template <class Kept, class Callable>
-  void keep(std::uint32_t number, const Request<B>& request, Callable&& callable) {
+  void prepare(std::uint32_t number, const Request<B>& request, Callable&& callable) {
     static const char type{};
     if (operations_.size() <= number) operations_.resize(std::size_t{number} + 1);
     KeptOperation<B>& kept = operations_[number];
     kept.filled = kept.failed = false;
+    active_.store(true, std::memory_order_relaxed);
     kept.name.assign(request.name);
     kept.items.assign(request.items.begin(), request.items.end());
     kept.scratch = request.scratch;
@@ -75,9 +77,9 @@ class KeptOperations {
       kept.callable = std::make_unique<Kept>(std::forward<Callable>(callable));
       kept.type = &type;
     }
-    kept.filled = true;
-    active_.store(true, std::memory_order_relaxed);
   }
+  /// The operation has run.
+  void keep(std::uint32_t number) noexcept { operations_[number].filled = true; }
 
   /// The operation with that number; null if it has not run in this iteration.
   [[nodiscard]] KeptOperation<B>* find(std::uint32_t number) {

@@ -16,7 +16,16 @@
 
 namespace swapmm::runtime {
 
-/// Throws UsageError if options are invalid for a device.
+/// Throws OutOfMemory if a device has less memory than a budget. Drivers promise more than there is, or end the
+/// process.
+inline void require_on_device(Bytes budget, const Capabilities& can, const std::string& what) {
+  if (!can.device_memory || budget <= *can.device_memory) return;
+  throw OutOfMemory(what + " a device budget of " + std::to_string(budget.value) + " bytes: the device has " +
+                        std::to_string(can.device_memory->value),
+                    "device", {.need = budget, .in_use = {}, .budget = *can.device_memory});
+}
+
+/// Throws UsageError if options are invalid for a device, and OutOfMemory if their budget is.
 inline void check_options(const Options& options, const Capabilities& can) {
   if (options.device_budget.value == 0) {
     throw UsageError("Options::device_budget is 0: say how many bytes of the device the manager may use");
@@ -25,12 +34,18 @@ inline void check_options(const Options& options, const Capabilities& can) {
     throw UsageError("Options::device_budget of " + std::to_string(options.device_budget.value) +
                      " bytes is below the device's alignment of " + std::to_string(can.alignment.value));
   }
+  require_on_device(options.device_budget, can, "making a manager with");
+  if (options.demand_mode > DemandMode::foreseen) throw UsageError("Options::demand_mode is none of DemandMode");
+  if (options.file != nullptr && options.file_staging > options.host_budget) {
+    throw UsageError("Options::file_staging of " + std::to_string(options.file_staging.value) +
+                     " bytes is more than Options::host_budget of " + std::to_string(options.host_budget.value));
+  }
   if (options.queue_depth < 8) throw UsageError("Options::queue_depth must be at least 8");
   if (options.queue_depth > std::size_t{1} << 30U) throw UsageError("Options::queue_depth must be at most 2^30");
   if (options.run_ahead < 1 || options.run_ahead > 3) throw UsageError("Options::run_ahead must be 1, 2 or 3");
 }
 
-/// Sets a program's budget. Throws UsageError if it is too small for the device.
+/// Sets a program's budget. Throws UsageError if it is too small for the device, and OutOfMemory if it is too large.
 template <Backend B>
 void set_budget(Core<B>& core, Bytes bytes) {
   const Bytes alignment = core.backend().capabilities().alignment;
@@ -38,6 +53,7 @@ void set_budget(Core<B>& core, Bytes bytes) {
     throw UsageError("a device budget of " + std::to_string(bytes.value) +
                      " bytes is below the device's alignment of " + std::to_string(alignment.value));
   }
+  require_on_device(bytes, core.backend().capabilities(), "setting");
   core.set_budget(bytes);
 }
 

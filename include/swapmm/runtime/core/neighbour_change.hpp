@@ -53,7 +53,11 @@ class NeighbourChange {
       take(neighbour, bytes - *now);
     } else {
       give_back(neighbour);
-      take(neighbour, bytes);
+      try {
+        take(neighbour, bytes);
+      } catch (const OutOfMemory&) {
+        if (lost_.tensors.empty()) throw;  // else what was lost is told
+      }
     }
     if (!lost_.tensors.empty()) throw lost_values();
   }
@@ -109,6 +113,7 @@ class NeighbourChange {
 
   // The value is lost if it cannot be read.
   void copy(Rec& record, std::unique_ptr<HostBlock<B>> to) {
+    state_.promises.settle(store_, *to);
     try {
       store_.settle_pending(*record.host.block);
       store_.timeline.host_wait(to->busy());

@@ -18,6 +18,7 @@
 #include <swapmm/runtime/core/observation.hpp>
 #include <swapmm/runtime/core/round_measurement.hpp>
 #include <swapmm/runtime/core/session_state.hpp>
+#include <swapmm/runtime/moves/plan_addresses.hpp>
 #include <swapmm/runtime/observe/plan_match.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -75,6 +76,10 @@ class PlanController {
     book_.install_finished();
     measurement_.collect(name_);
     if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
+    if (state_.executor.active() && !holds_plan() && addresses_.are_too_many()) {
+      leave_plan("parts of tensors were in many places", false);
+      state_.demand.forget_unused_addresses();
+    }
     name_.assign(name);
     host_has_read_ = false;
     follow_the_choice();
@@ -180,11 +185,8 @@ class PlanController {
   /// is left.
   void give_up(const Request<B>& request, const Clock& needs) noexcept {
     state_.recorder.mark_broken();
-    if (state_.executor.active()) {
-      abandon_plan("an operation failed");
-    } else {
-      state_.demand.end_scratch(request.scratch, needs);
-    }
+    if (state_.executor.active()) return abandon_plan("an operation failed");
+    state_.demand.end_scratch(request.scratch, needs);
   }
 
   /// Called if a plan dropped a value that is needed after all: the next plan keeps it.
@@ -376,10 +378,8 @@ class PlanController {
     const bool with_times = observation_.makes_plans() && book_.wants_times(name_);
     if (!holds_plan()) measurement_.begin_iteration(name_, with_times && !state_.executor.active());
     if (state_.executor.active()) {
-      bool expected = true;
-      for (Rec* const record : pending_uploads_) {
-        expected = expected && (state_.executor.upload(*record) || !concerns_plan(*record));
-      }
+      const bool expected = std::ranges::all_of(
+          pending_uploads_, [&](Rec* record) { return state_.executor.upload(*record) || !concerns_plan(*record); });
       if (!expected) leave_plan("a tensor of the plan was uploaded between iterations", true);
     }
     if (!state_.executor.active()) {
@@ -402,6 +402,7 @@ class PlanController {
       const Bytes out = store.traffic.d2h;
       try {
         state_.executor.start(plan);
+        addresses_.plan_started();
       } catch (const InternalError&) {
         book_.give_up(plan, std::current_exception());
         throw;
@@ -409,12 +410,10 @@ class PlanController {
       start_h2d_ += store.traffic.h2d - in;
       start_d2h_ += store.traffic.d2h - out;
       ++plan_starts_;
-      bool expected = true;
-      for (const LogEvent& event : recorder.log().events) {
-        if (event.what != LogEvent::What::upload) continue;
-        Rec& record = store.records[recorder.log().tensors[event.index].record];
-        expected = expected && state_.executor.upload(record);
-      }
+      const bool expected = std::ranges::all_of(recorder.log().events, [&](const LogEvent& event) {
+        if (event.what != LogEvent::What::upload) return true;
+        return state_.executor.upload(store.records[recorder.log().tensors[event.index].record]);
+      });
       if (expected && state_.executor.expects(request)) {
         recorder.abandon();
         book_.used(name_, plan);
@@ -432,7 +431,6 @@ class PlanController {
     PlanExecutor<B>& executor = state_.executor;
     if (!executor.active()) return;
     executor.lose_unfinished();
-    Recorder<B>& recorder = state_.recorder;
     if (counts) {
       ++divergences_;
       last_divergence_ = reason;
@@ -440,8 +438,8 @@ class PlanController {
     }
     state_.kept.require(executor.replays_to_come());
     state_.demand.interrupt();
-    recorder.open(name_, observation_.makes_plans());
-    executor.write_log(recorder.log(), recorder.epoch());
+    state_.recorder.open(name_, observation_.makes_plans());
+    executor.write_log(state_.recorder.log(), state_.recorder.epoch());
     stop_following();
   }
 
@@ -478,6 +476,7 @@ class PlanController {
   SessionState<B>& state_;
   ProgramBook& book_;
   const Options& options_;
+  PlanAddresses<B> addresses_{state_.store.addresses};
   RoundMeasurement<B> measurement_;
   Observation<B> observation_;
 

@@ -34,18 +34,23 @@ class RunningOperation {
   RunningOperation& operator=(const RunningOperation&) = delete;
   ~RunningOperation();
 
-  /// Keeps the callable if the plan runs the operation again later. Called when the operation is complete.
+  /// Copies the callable if the plan runs the operation again later. Called before the operation is complete: a copy
+  /// may throw, and what the plan counts on would be missing.
   template <class Kept, class Callable>
-  void keep(Callable&& callable) {
-    if (brought_.repeated == none || !brought_.followed) [[likely]]
+  void prepare_to_keep(Callable&& callable) {
+    if (!is_repeated()) [[likely]]
       return;
-    session_.state.kept.template keep<Kept>(brought_.repeated, request_, std::forward<Callable>(callable));
+    session_.state.kept.template prepare<Kept>(brought_.repeated, request_, std::forward<Callable>(callable));
+  }
+  /// Keeps the callable that was copied. Called when the operation is complete.
+  void keep() noexcept {
+    if (is_repeated()) session_.state.kept.keep(brought_.repeated);
   }
   /// Whether it follows a plan.
   [[nodiscard]] bool is_followed() const { return brought_.followed; }
   /// How often the plan that it follows runs it again.
   [[nodiscard]] std::uint32_t times_repeated() const {
-    if (brought_.repeated == none || !brought_.followed) return 0;
+    if (!is_repeated()) return 0;
     return session_.state.executor.times_repeated(brought_.repeated);
   }
   /// True if the operation is to run once more at once, for a comparison of what it writes. One that updates something
@@ -139,6 +144,7 @@ class RunningOperation {
   void cancel() noexcept;
 
  private:
+  [[nodiscard]] bool is_repeated() const { return brought_.repeated != none && brought_.followed; }
   // `record_point` records the point after the operation in the event that it receives.
   template <class RecordPoint>
   void complete_with(RecordPoint&& record_point, bool sole_status_source) {

@@ -14,6 +14,7 @@
 #include <swapmm/base/bytes.hpp>
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/blocks/home.hpp>
+#include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
@@ -54,6 +55,7 @@ class ProbeEnds {
   /// The host writes the block, so that a copy reads bytes that are there.
   void prepare() {
     if (!block_->in_host()) return;
+    await_free(*block_, store_);
     store_.note_host_access(*block_, Bytes{}, size_, true);
     std::memset(block_->data(), 0, static_cast<std::size_t>(size_.value));
   }

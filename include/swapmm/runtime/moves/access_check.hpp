@@ -11,6 +11,7 @@
 #include <swapmm/base/error.hpp>
 #include <swapmm/runtime/moves/demand.hpp>
 #include <swapmm/runtime/values/bundle.hpp>
+#include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
@@ -175,11 +176,10 @@ class AccessCheck {
     return count;
   }
 
-  // Called when nothing is in flight, so no copy uses the block any more.
   HostBlock<B>& staging(Bytes size) {
     if (staging_ == nullptr || staging_->size < size) {
       if (staging_ != nullptr) store_.pool.release(std::move(staging_));
-      staging_ = store_.pool.acquire_memory(size);
+      staging_ = acquire_free(store_, size);
     }
     return *staging_;
   }

@@ -204,13 +204,13 @@ class Demand {
   }
 
   /// Returns host memory to the API so that another manager may have it: what is unused, and copies of values that are
-  /// also on the device, until that makes `wanted` bytes. Waits for the device. While a plan is followed, which relies
-  /// on host copies, only what is unused.
-  void give_back_host(Bytes wanted) {
+  /// also on the device, until that makes `wanted` bytes. Waits for the device. `by_plan`: a plan is followed, which
+  /// relies on host copies, so only what is unused.
+  void give_back_host(Bytes wanted, bool by_plan) {
     free_host_of_ended();
     if (!store_.fixed_slots) {
       for (Rec& record : store_.records) (void)store_.free_unused_host(record);
-      (void)give_up_copies(nullptr, [&](Bytes room) { return room >= wanted; });
+      if (!by_plan) (void)give_up_copies(nullptr, [&](Bytes room) { return room >= wanted; });
     }
     store_.pool.give_back_all_unused();
   }
@@ -252,6 +252,29 @@ class Demand {
       Rec& visited = *record;
       record = residents_.newer(visited);
       visit(visited);
+    }
+  }
+
+  /// Called while there are many addresses, no operation runs and no plan is followed. Those that have an order can
+  /// only go all together, so nothing stays on the device. That happens once in thousands of new places, and only if
+  /// most of the addresses are not used.
+  void forget_unused_addresses() {
+    std::size_t residents = 0;
+    for_each_resident([&](const Rec&) { ++residents; });
+    if constexpr (AddressBook<B>::has_order) {
+      if (store_.addresses.size() <= 2 * residents) return store_.addresses.allow_for(residents);
+      try {
+        clear_device();
+      } catch (const OutOfMemory&) {  // the host has no room for it
+        return store_.addresses.allow_for(store_.addresses.size());
+      }
+      store_.backend.finish();
+      store_.addresses.forget_all();
+      store_.addresses.allow_for(residents);
+    } else {
+      store_.addresses.keep_only(residents, [&](auto&& visit) {
+        for_each_resident([&](const Rec& record) { visit(record.device.offset, record.bytes); });
+      });
     }
   }
 
@@ -312,28 +335,6 @@ class Demand {
             .budget = store_.budget(),
             .largest_allocation = store_.places.arena(),
             .scratch = request.scratch};
-  }
-
-  // Addresses that have an order can only go all together, so nothing stays on the device. That happens once in
-  // thousands of new places, and only if most of the addresses are not used.
-  void forget_unused_addresses() {
-    std::size_t residents = 0;
-    for_each_resident([&](const Rec&) { ++residents; });
-    if constexpr (AddressBook<B>::has_order) {
-      if (store_.addresses.size() <= 2 * residents) return store_.addresses.allow_for(residents);
-      try {
-        clear_device();
-      } catch (const OutOfMemory&) {  // the host has no room for it
-        return store_.addresses.allow_for(store_.addresses.size());
-      }
-      store_.backend.finish();
-      store_.addresses.forget_all();
-      store_.addresses.allow_for(residents);
-    } else {
-      store_.addresses.keep_only(residents, [&](auto&& visit) {
-        for_each_resident([&](const Rec& record) { visit(record.device.offset, record.bytes); });
-      });
-    }
   }
 
   // Returns false if the free bytes are in pieces that are too small. Then only evictions have happened, and the caller

@@ -106,8 +106,14 @@ void run_operation(Core<B>& core, std::span<BundleItem<B>> items, const Request<
     bool check_again = false;
     {
       RunningOperation<B> running(core, request, work.takes_list());
+      try {
+        running.template prepare_to_keep<KeptWork<B>>(work);
+      } catch (...) {  // of the callable's copy
+        running.cancel();
+        throw;
+      }
       complete_with_work(running, work);
-      running.template keep<KeptWork<B>>(work);
+      running.keep();
       check_again = running.is_checked_again();
     }
     if (!check_again) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -72,7 +73,10 @@ class Encodings {
   }
 
  private:
-  static Bytes largest(const Options& options) { return largest_encodable(Bytes{options.codec_staging.value / 2}); }
+  // What is more than the budget is refused below.
+  static Bytes largest(const Options& options) {
+    return largest_encodable(Bytes{std::min(options.codec_staging, options.device_budget).value / 2});
+  }
 
   void check(const Options& options, Bytes alignment) const {
     if (options.file != nullptr || !options.neighbours.empty() || options.scrub) {
@@ -83,7 +87,7 @@ class Encodings {
                        " bytes is too little for any value: half of it has to hold an encoded value of " +
                        std::to_string(EncodingHistory::least.value) + " bytes");
     }
-    if (options.codec_staging + alignment > options.device_budget) {
+    if (options.device_budget < alignment || options.codec_staging > options.device_budget - alignment) {
       throw UsageError("Options::codec_staging of " + std::to_string(options.codec_staging.value) +
                        " bytes leaves nothing of the device budget of " + std::to_string(options.device_budget.value));
     }

@@ -42,6 +42,27 @@ void leave_block(Record<B>& record, Store<B>& store) noexcept {
   store.pool.rest(std::move(record.host.block));
 }
 
+/// Waits until the host and any copy may use the block at once: what was queued before has ended, and what was promised
+/// from it has been read.
+template <Backend B>
+void await_free(HostBlock<B>& block, Store<B>& store) {
+  store.settle_pending(block);
+  store.timeline.host_wait(block.busy());
+}
+
+/// Memory of the host that nothing uses any more. Waits. Throws OutOfMemory.
+template <Backend B>
+[[nodiscard]] std::unique_ptr<HostBlock<B>> acquire_free(Store<B>& store, Bytes size) {
+  std::unique_ptr<HostBlock<B>> block = store.pool.acquire_memory(size);
+  try {
+    await_free(*block, store);
+  } catch (...) {
+    store.pool.release(std::move(block));
+    throw;
+  }
+  return block;
+}
+
 /// Copies a value from one block to another. No work may use them. Waits.
 template <Backend B>
 void copy_by_host(HostBlock<B>& from, HostBlock<B>& to, Bytes size, Store<B>& store) {
@@ -80,7 +101,7 @@ void move_value(Record<B>& record, Home home, Store<B>& store) {
   }
   if (to->home() != home) return store.pool.release(std::move(to));
   try {
-    store.timeline.host_wait(to->busy());
+    await_free(*to, store);
     copy_by_host(from, *to, record.bytes, store);
   } catch (...) {
     store.pool.release(std::move(to));

@@ -260,7 +260,7 @@ class HostPool {
   // The backend allocates it, for copies to and from neighbours.
   void take_staging(Bytes size) {
     auto claim = budget_.claim(size, HostKind::pageable);
-    if (!claim) throw_out_of_memory(size);
+    if (!claim) throw_out_of_memory(size, false);
     claim.take(size);
     staging_ += size;
   }
@@ -301,7 +301,7 @@ class HostPool {
       block = make(size);
     }
     if (block == nullptr && use_file) block = file_->acquire(wanted);
-    if (block == nullptr) throw_out_of_memory(size);
+    if (block == nullptr) throw_out_of_memory(size, use_file);
     return block;
   }
 
@@ -446,11 +446,11 @@ class HostPool {
     (void)free_encoded();
   }
 
-  [[noreturn]] void throw_out_of_memory(Bytes size) const {
+  [[noreturn]] void throw_out_of_memory(Bytes size, bool file_is_full) const {
     OutOfMemory::Sizes sizes{.need = size, .in_use = budget_.in_use()};
     if (size <= budget_.room(HostKind::pageable)) throw host_refused(sizes);
     std::tie(sizes.budget, sizes.in_use) = budget_.limit_and_use();
-    throw host_budget_exceeded(sizes, file_ ? file_->file().name() : std::string());
+    throw host_budget_exceeded(sizes, file_is_full ? file_->file().name() : std::string());
   }
 
   B& backend_;

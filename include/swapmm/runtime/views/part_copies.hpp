@@ -12,6 +12,7 @@
 
 #include <swapmm/backend/backend.hpp>
 #include <swapmm/base/bytes.hpp>
+#include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/store.hpp>
 
 namespace swapmm::runtime {
@@ -22,10 +23,10 @@ namespace swapmm::runtime {
 template <FileBackend B>
 class PartCopies {
  public:
-  /// Takes host memory for two pieces. Throws OutOfMemory.
-  PartCopies(Store<B>& store, Bytes piece)
-      : piece_(piece), memory_(store.pool.acquire_memory(Bytes{2 * piece.value})), before_(store.backend.make_event()) {
+  /// Takes host memory for two pieces. Waits for what used it before. Throws OutOfMemory.
+  PartCopies(Store<B>& store, Bytes piece) : piece_(piece), before_(store.backend.make_event()) {
     for (Slot& slot : slots_) slot.copied.emplace(store.backend.make_event());
+    memory_ = acquire_free(store, Bytes{2 * piece.value});
   }
   PartCopies(const PartCopies&) = delete;
   PartCopies& operator=(const PartCopies&) = delete;

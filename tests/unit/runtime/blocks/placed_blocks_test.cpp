@@ -58,6 +58,27 @@ TEST_CASE("a block that was given back is used again last") {
   CHECK(desk.blocks.peak() == size);
 }
 
+TEST_CASE("of bytes that are ready, those that fit less well are used before others that cannot be made usable") {
+  Desk desk(Bytes{12 * 64});
+  desk.ready = desk.most = Bytes{9 * 64};
+  Block large = desk.acquire(Bytes{7 * 64});
+  Block behind = desk.acquire(Bytes{64});
+  desk.blocks.release(std::move(large));
+  const Block fits = desk.acquire(Bytes{4 * 64});  // as the last four do that there are, of which one is ready
+  REQUIRE(fits != nullptr);
+  CHECK(fits->offset.value == 0);
+  CHECK(desk.acquire(Bytes{4 * 64}) == nullptr);
+  CHECK(desk.blocks.in_use() == Bytes{5 * 64});
+}
+
+TEST_CASE("a place whose bytes cannot be made usable because of an error is free again") {
+  runtime::PlacedBlocks<NullBackend> blocks(runtime::PlaceMap(Bytes{256}, Bytes{256}, Bytes{64}), runtime::Home::file);
+  const auto fails = [](Bytes) -> bool { throw BackendError(BackendError::Kind::failed, 5, "the disk"); };
+  CHECK_THROWS_AS((void)blocks.acquire(Bytes{256}, Bytes{}, fails), BackendError);
+  CHECK(blocks.in_use() == Bytes{});
+  CHECK(blocks.acquire(Bytes{256}, Bytes{}, [](Bytes) { return true; }) != nullptr);
+}
+
 TEST_CASE("whoever uses a block again comes after the last copies from it and into it") {
   Desk desk(Bytes{64});
   Block block = desk.acquire();

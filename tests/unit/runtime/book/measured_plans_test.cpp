@@ -341,7 +341,8 @@ TEST_CASE("while a plan is being made elsewhere none is made anew") {
   CHECK(task->replaces == desk.front().plan);
   CHECK(task->members == desk.front().members);
   CHECK(task->name == "train");
-  CHECK(task->time == milliseconds{7});
+  CHECK(task->time.limit == milliseconds{7});
+  CHECK(!task->time.keeps_to_steps);
   CHECK(task->machine == desk.machine);
   CHECK(task->program.trace.operations[0].duration == nanoseconds{90});
   desk.sample(quick_times);

@@ -88,8 +88,6 @@ class _Session:
 
 
 _session: Optional[_Session] = None
-#: The longest time for a plan, unless the caller says otherwise, in milliseconds.
-_PLANNING_TIME = 3000
 
 
 def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
@@ -99,7 +97,7 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
     `device`: a CUDA device, or "cpu", whose memory plays the device then. None: CUDA if there is one, else "cpu".
     `options`: fields of swapmm_options (docs/options.md), such as `planner`, `observe`, `host_budget`; and `recompute`:
     whether operators may run again instead of copies of what they made (True). A plan takes up to 3 s to find, in which the
-    program waits, unless `planning_time_ms` says otherwise.
+    program waits, unless `planning_limit_ms` or `planning_time_ms` say otherwise.
 
     On CUDA the call must come before the first tensor on the device. A second call ends the first budget.
     """
@@ -108,8 +106,6 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
     from .places import CpuMemory
 
     off()
-    # A search for plans with operators that run again may go on for long, and the program waits for it.
-    options.setdefault("planning_time_ms", _PLANNING_TIME)
     if device is None:
         device = "cuda" if _torch.cuda.is_available() else "cpu"
     device = _torch.device(device)

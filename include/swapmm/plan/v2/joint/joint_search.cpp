@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/plan/v2/joint/device_plans.hpp>
 #include <swapmm/plan/v2/schedule/prediction.hpp>
@@ -81,9 +82,9 @@ class JointSearch {
       try_turns();
     }
     change_at_random();
-    if (!options_.go_on) {
+    if (!v1::is_by_clock(options_)) {
       predict(all_.trace, best_->plan);  // what was judged is an estimate
-      if (best_->plan.predicted.iteration > lower_bound_) plan_alone();
+      if (best_->plan.predicted.iteration > lower_bound_ && !is_over()) plan_alone();
       return finished();
     }
     if (!is_over()) plan_alone();
@@ -196,7 +197,7 @@ class JointSearch {
   void plan_alone() {
     latest_.assign(devices_.kinds(), std::nullopt);
     for (std::size_t kind = 0; kind < devices_.kinds(); ++kind) {
-      keep_latest(kind, devices_.plan_alone(kind, options_.go_on ? limited(asks_at_first) : PlanningOptions{}));
+      keep_latest(kind, devices_.plan_alone(kind, v1::is_by_clock(options_) ? limited(asks_at_first) : options_));
     }
     judge_uniform(1);
     judge_latest(1);

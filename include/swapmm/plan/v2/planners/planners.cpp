@@ -235,8 +235,8 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
     }
   };
   // What searches takes all the time that it is given. In small traces the others take next to none.
-  const bool spreads_first =
-      options.go_on && trace.engines.size() <= 1 && trace.operations.size() <= planning::few_operations && has_time();
+  const bool spreads_first = swapmm::planning::is_by_clock(options) && trace.engines.size() <= 1 &&
+                             trace.operations.size() <= planning::few_operations && has_time();
   if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
   const std::optional<planning::SpareMemory> spare = planning::SpareMemory::find(trace, machine);
   const auto offer_with_spare = [&](Result<Plan> plan) {
@@ -254,7 +254,7 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
   if (!found) found = planning::search_jointly(trace, machine, rest, bound);
   const bool is_found = static_cast<bool>(found);
   offer(std::move(found));
-  if (!(is_found && options.go_on) && !spreads_first) offer_spread(rest);
+  if (!(is_found && swapmm::planning::is_by_clock(options)) && !spreads_first) offer_spread(rest);
   return best;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <swapmm/plan/problem/part_of_time.hpp>
 #include <swapmm/plan/schedule/best_plan.hpp>
 #include <swapmm/plan/schedule/schedule.hpp>
 #include <swapmm/plan/search/best_search.hpp>
@@ -231,7 +232,7 @@ Result<Plan> search_stores(const Trace& trace, const Machine& machine, const Pla
   knows_bound = true;
   // Where values may be in several stores, small traces end up in dead ends for many rounds.
   const int rounds = search.rounds_without_clock() * (trace.operations.size() <= few_operations ? 5 : 1);
-  search.run({}, options.go_on ? std::optional<int>{} : rounds - 1);
+  search.run({}, v1::is_by_clock(options) ? std::optional<int>{} : rounds - 1);
   if (!search.is_near_bound()) search.offer_belady();
   if (!judge.best()) return judge.problem().value_or(Problem{"no plan was found"});
   return for_whole_trace(*only, trace, *judge.best());
