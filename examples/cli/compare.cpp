@@ -161,8 +161,7 @@ void add_compare(CLI::App& program, Chosen& chosen) {
   for (const char* const other : {"--budgets", "--bandwidths", "--compute-scale"})
     machine->excludes(command.get_option(other));
   add_link_options(command, options->machine);
-  add_parsed(command, "--time-limit", options->limit, parse_time_limit,
-             "Planners that search go on for so long, for each plan: 10s", "TIME");
+  add_parsed(command, "--time-limit", options->limit, parse_time_limit, "Search so long for each plan: 10s", "TIME");
   add_ways_option(command, options->ways);
   command.add_flag("--csv", options->csv, "Comma-separated, a line for each plan");
   command.footer(

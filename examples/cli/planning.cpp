@@ -104,9 +104,7 @@ void add_planner_options(CLI::App& command, std::string& planner, TimeLimit& lim
   add_parsed(command, "--planner", planner, parse_planner, in_two_lines(planner_names()) + " [" + planner + "]",
              "NAME");
   add_parsed(command, "--time-limit", limit, parse_time_limit,
-             "Planners that search go on for so long, for each plan: 10s. Without it a set number of steps, always the "
-             "same plan",
-             "TIME");
+             "Search so long for each plan: 10s. Without it a set number of steps, always the same plan", "TIME");
 }
 
 void add_ways_option(CLI::App& command, Ways& ways) {

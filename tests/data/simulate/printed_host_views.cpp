@@ -110,6 +110,7 @@ void program(const Device& device) {
   scheduler_options.planner = "slack";
   scheduler_options.planning = Planning::deferred;
   scheduler_options.max_period = 1U;
+  scheduler_options.planning_limit = std::chrono::milliseconds{0};
   scheduler_options.replan_above = 1e-9;
   Scheduler scheduler(scheduler_options);
   Manager manager(device, manager_options, scheduler);

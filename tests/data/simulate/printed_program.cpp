@@ -108,6 +108,7 @@ void program(const Device& device) {
   scheduler_options.observe = 1U;
   scheduler_options.planner = "per-operation";
   scheduler_options.max_period = 2U;
+  scheduler_options.planning_limit = std::chrono::milliseconds{0};
   scheduler_options.sample_every = 3U;
   scheduler_options.drops = DropRule::observed;
   Scheduler scheduler(scheduler_options);

@@ -146,20 +146,32 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bo
       make_intent);
 }
 
+bool have_common_bytes(std::size_t a, std::size_t b, std::size_t size) { return (a < b ? b - a : a - b) < size; }
+
 // Both buffers lie in one allocation, in which the API allows only equal pitches. The queue runs the copies in order,
-// so the last one's event stands for all.
+// so the last one's event stands for all. If a row overlaps its copy, nothing is queued.
 cl_int copy_rows(cl_command_queue queue, const InAllocation& from, const InAllocation& to, const Transfer& what,
                  cl_uint count, const cl_event* waits, cl_event* native) {
+  const auto begin = [](const InAllocation& where, const Rectangle& rectangle, std::size_t z, std::size_t y) {
+    return where.offset + rectangle.begin() + z * rectangle.slice + y * rectangle.row;
+  };
+  for (std::size_t z = 0; z < what.region[2] && from.allocation == to.allocation; ++z) {
+    for (std::size_t y = 0; y < what.region[1]; ++y) {
+      if (have_common_bytes(begin(from, what.device, z, y), begin(to, what.host, z, y), what.region[0])) {
+        return CL_MEM_COPY_OVERLAP;
+      }
+    }
+  }
   for (std::size_t z = 0; z < what.region[2]; ++z) {
     for (std::size_t y = 0; y < what.region[1]; ++y) {
       const bool first = z == 0 && y == 0;
       const bool last = z + 1 == what.region[2] && y + 1 == what.region[1];
-      const cl_int status =
-          down.clEnqueueCopyBuffer(queue, from.allocation, to.allocation,
-                                   from.offset + what.device.begin() + z * what.device.slice + y * what.device.row,
-                                   to.offset + what.host.begin() + z * what.host.slice + y * what.host.row,
-                                   what.region[0], first ? count : 0, first ? waits : nullptr, last ? native : nullptr);
-      if (status != CL_SUCCESS) return status;
+      const cl_int status = down.clEnqueueCopyBuffer(
+          queue, from.allocation, to.allocation, begin(from, what.device, z, y), begin(to, what.host, z, y),
+          what.region[0], first ? count : 0, first ? waits : nullptr, last ? native : nullptr);
+      if (status == CL_SUCCESS) continue;
+      if (!first) (void)down.clFinish(queue);  // the rows before it use places that are given back
+      return status;
     }
   }
   return CL_SUCCESS;

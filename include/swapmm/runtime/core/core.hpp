@@ -460,8 +460,7 @@ void Core<B>::synchronize() {
 template <Backend B>
 void Core<B>::give_back_host(Bytes wanted) {
   const Entry entry(*this);
-  entry->translate({"giving host memory back", {}},
-                   [&] { entry->state.demand.give_back_host(wanted, entry->state.executor.active()); });
+  entry->translate({"giving host memory back", {}}, [&] { entry->state.give_back_host(wanted); });
 }
 
 template <Backend B>

@@ -76,7 +76,7 @@ class PlanController {
     book_.install_finished();
     measurement_.collect(name_);
     if (state_.executor.active() && name != name_) leave_plan("iteration " + in_quotes(name) + " came", false);
-    if (state_.executor.active() && !holds_plan() && addresses_.are_too_many()) {
+    if (state_.executor.active() && !state_.in_capture && !holds_plan() && addresses_.are_too_many()) {
       leave_plan("parts of tensors were in many places", false);
       state_.demand.forget_unused_addresses();
     }

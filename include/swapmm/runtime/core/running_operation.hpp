@@ -34,15 +34,13 @@ class RunningOperation {
   RunningOperation& operator=(const RunningOperation&) = delete;
   ~RunningOperation();
 
-  /// Copies the callable if the plan runs the operation again later. Called before the operation is complete: a copy
-  /// may throw, and what the plan counts on would be missing.
+  /// Copies the callable if the plan runs the operation again later: before complete(), because a copy may throw.
   template <class Kept, class Callable>
   void prepare_to_keep(Callable&& callable) {
-    if (!is_repeated()) [[likely]]
-      return;
+    if (!is_repeated()) return;
     session_.state.kept.template prepare<Kept>(brought_.repeated, request_, std::forward<Callable>(callable));
   }
-  /// Keeps the callable that was copied. Called when the operation is complete.
+  /// Keeps the callable that was copied: after complete().
   void keep() noexcept {
     if (is_repeated()) session_.state.kept.keep(brought_.repeated);
   }
@@ -50,8 +48,7 @@ class RunningOperation {
   [[nodiscard]] bool is_followed() const { return brought_.followed; }
   /// How often the plan that it follows runs it again.
   [[nodiscard]] std::uint32_t times_repeated() const {
-    if (!is_repeated()) return 0;
-    return session_.state.executor.times_repeated(brought_.repeated);
+    return is_repeated() ? session_.state.executor.times_repeated(brought_.repeated) : 0;
   }
   /// True if the operation is to run once more at once, for a comparison of what it writes. One that updates something
   /// never runs again.
@@ -141,7 +138,9 @@ class RunningOperation {
   /// Called instead of complete() if the API refused the work, so that nothing was queued. All values are as before the
   /// operation, except those that a followed plan had dropped because the operation was to overwrite them. Work areas
   /// are freed, and a plan is left.
-  void cancel() noexcept;
+  void cancel() noexcept {
+    if (!ended_) give_up();
+  }
 
  private:
   [[nodiscard]] bool is_repeated() const { return brought_.repeated != none && brought_.followed; }
@@ -362,11 +361,6 @@ void RunningOperation<B>::complete_after_list(typename B::NativeEvent event) {
     if (!event) wait_after_all();
   }
   complete(std::move(event), sole_status_source);
-}
-
-template <Backend B>
-void RunningOperation<B>::cancel() noexcept {
-  if (!ended_) give_up();
 }
 
 template <Backend B>

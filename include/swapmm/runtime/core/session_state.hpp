@@ -204,6 +204,9 @@ struct SessionState {
     return {known, out ? *out : known};
   }
 
+  /// See Core::give_back_host().
+  void give_back_host(Bytes wanted) { demand.give_back_host(wanted, executor.active()); }
+
   /// Called when nothing refers to the tensor any more. Frees its bytes for use once the work that uses them has ended.
   void free_storage(Record<B>& record) noexcept {
     if (record.host.block != nullptr) promises.settle(store, *record.host.block);

@@ -19,23 +19,23 @@ class PlanAddresses {
   /// A plan has started, and has all addresses of its own.
   void plan_started() noexcept {
     book_.allow_for(std::max(book_.size(), allowed_));
-    rounds_ = 0;
+    iterations_ = 0;
   }
-  /// Called between two rounds. If it is true, the plan is left and unused addresses are forgotten.
+  /// Called between two iterations. If it is true, the plan is left and unused addresses are forgotten.
   [[nodiscard]] bool are_too_many() noexcept {
-    ++rounds_;
+    ++iterations_;
     if (!book_.is_crowded()) return false;
-    // Those of a few rounds may be all that there are: the plan may have twice as many next time.
-    allowed_ = rounds_ < few_rounds ? book_.size() : 0;
+    // Those of a few iterations may be all that there are: the plan may have twice as many next time.
+    allowed_ = iterations_ < few_iterations ? book_.size() : 0;
     return true;
   }
 
  private:
-  static constexpr std::size_t few_rounds = 64;
+  static constexpr std::size_t few_iterations = 64;
 
   AddressBook<B>& book_;
-  std::size_t rounds_ = 0;   // since the plan started
-  std::size_t allowed_ = 0;  // not yet too many
+  std::size_t iterations_ = 0;  // since the plan started
+  std::size_t allowed_ = 0;     // not yet too many
 };
 
 }  // namespace swapmm::runtime
