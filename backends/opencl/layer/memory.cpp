@@ -215,7 +215,7 @@ cl_int Memory::upload_initial() {
   return on_host(context(), [&](Core& core) { core.upload(value, Bytes{}, std::span(bytes, facts_.size)); });
 }
 
-cl_int Memory::pin() {
+cl_int Memory::pin(const std::function<cl_int(cl_mem)>& accepts) {
   if (native_) return CL_SUCCESS;
   const Bytes size{facts_.size};
   if (!context().device().reserve(size)) return CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -223,7 +223,9 @@ cl_int Memory::pin() {
   Handle<cl_mem> made(allocate(&status, [&](cl_int* created) {
     return down.clCreateBuffer(context().handle(), CL_MEM_READ_WRITE, facts_.size, nullptr, created);
   }));
+  if (status == CL_SUCCESS && accepts) status = accepts(made.get());
   if (status != CL_SUCCESS) {
+    made.reset();
     context().device().give_back(size);
     return status;
   }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -143,8 +144,9 @@ class Memory : public Object {
   [[nodiscard]] const std::byte* take_initial(std::shared_ptr<MapArea>& area);
   /// Gives them to the tensor in the host's memory, for a buffer that never comes to the device.
   [[nodiscard]] cl_int upload_initial();
-  /// Gives a root buffer an object of the driver's for good, with its bytes: an image is made of it.
-  [[nodiscard]] cl_int pin();
+  /// Gives a root buffer an object of the driver's for good, with its bytes: an image is made of it. `accepts`: whether
+  /// the driver makes one of that object. Else nothing has changed, and its status is returned.
+  [[nodiscard]] cl_int pin(const std::function<cl_int(cl_mem)>& accepts = {});
   /// The same, for a kernel of SWAPMM_KEEP whose launch needs so much at once. Only if the largest command so far still
   /// fits beside it. Asked once for each buffer.
   void keep(Bytes need);

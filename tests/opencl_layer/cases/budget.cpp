@@ -293,3 +293,21 @@ CASE(budget, loop_with_a_launch_above) {
 CASE(budget, loop_with_launches_above_in_each_step) {
   loop_with_launches_above([](cl_uint) { return true; });
 }
+
+CASE(budget, image_that_is_refused_keeps_nothing) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const ThreeLarge large_ones(setup);
+  const auto& all = large_ones.all;
+  const cl_image_format format{CL_R, CL_UNSIGNED_INT32};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER;
+  description.image_width = 2 * large / sizeof(cl_uint);  // twice as many as there are
+  description.mem_object = all[0];
+  cl_int error = CL_SUCCESS;
+  const cl_mem made = clCreateImage(setup.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+  say_status("image", error);
+  expect(made == nullptr, "no image");
+  expect(blend_large(setup, kernels, all[1], all[1], all[2]) == CL_SUCCESS, "the buffer of the image may leave");
+  for (cl_mem one : all) say_words("one", setup.read(one, large / sizeof(cl_uint)));
+}

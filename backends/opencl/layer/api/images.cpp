@@ -74,10 +74,20 @@ cl_mem make_image(cl_context handle, const cl_image_format* format, const cl_ima
                        [&](cl_int* told) { return make(description, told); });
   }
   cl_image_desc real = *description;
+  if (&parent->context() != context) return result<cl_mem>(nullptr, CL_INVALID_MEM_OBJECT, status);
   {
     const Lock lock = context->lock();
     if (parent->is_buffer()) {
-      const cl_int pinned = parent->root().pin();
+      const bool is_root = &parent->root() == parent;
+      // A buffer of which the driver makes no image goes on leaving the device. Parts of one are seldom wrong.
+      const cl_int pinned = parent->root().pin([&](cl_mem native) {
+        if (!is_root) return CL_SUCCESS;
+        cl_int told = CL_SUCCESS;
+        real.mem_object = native;
+        const cl_mem trial = make(&real, &told);
+        if (trial != nullptr) down.clReleaseMemObject(trial);
+        return told;
+      });
       if (pinned != CL_SUCCESS) return result<cl_mem>(nullptr, pinned, status);
     }
     real.mem_object = parent->native();
