@@ -44,8 +44,7 @@ if(PROJECT_IS_TOP_LEVEL)
       # g++ writes empty unwind records for cold parts of functions that are empty, and mold before 2.42.1 lets them hide
       # those of the functions: what is thrown there ends the process (mold's issue 1648).
       if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-reorder-blocks-and-partition>
-          $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-fno-reorder-blocks-and-partition>)
+        add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-reorder-blocks-and-partition>)
       endif()
     endif()
   endif()
