@@ -69,16 +69,7 @@ class DiskFile final : public FileMemory {
   [[nodiscard]] std::string name() const override { return name_; }
 
   void reserve(Bytes size) override {
-    // Beyond this limit the kernel would send SIGXFSZ, which ends the process.
-    rlimit limit{};
-    const bool is_beyond =
-        ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && size.value > limit.rlim_cur;
-    int failed = is_beyond ? EFBIG : EINTR;
-    while (failed == EINTR) {
-      failed = ::fallocate(file_.get(), 0, 0, static_cast<off_t>(size.value)) == 0 ? 0 : errno;
-    }
-    // A file system that cannot reserve room reports a full disk only when it writes.
-    if (failed == EOPNOTSUPP) failed = ::ftruncate(file_.get(), static_cast<off_t>(size.value)) == 0 ? 0 : errno;
+    const int failed = try_to_reserve(size);
     if (failed == 0) return;
     BackendError error = error_of(failed, "reserving " + std::to_string(size.value) + " bytes of " + name_);
     const bool is_full = failed == ENOSPC || failed == EDQUOT || failed == EFBIG;
@@ -94,6 +85,20 @@ class DiskFile final : public FileMemory {
   }
 
  private:
+  // Returns the error's number, or 0.
+  [[nodiscard]] int try_to_reserve(Bytes size) const {
+    // Beyond this limit the kernel would send SIGXFSZ, which ends the process.
+    rlimit limit{};
+    const bool has_limit = ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    if (has_limit && size.value > limit.rlim_cur) return EFBIG;
+    int failed = 0;
+    do {
+      failed = ::fallocate(file_.get(), 0, 0, static_cast<off_t>(size.value)) == 0 ? 0 : errno;
+    } while (failed == EINTR);
+    // A file system that cannot reserve room reports a full disk only when it writes.
+    if (failed == EOPNOTSUPP) failed = ::ftruncate(file_.get(), static_cast<off_t>(size.value)) == 0 ? 0 : errno;
+    return failed;
+  }
   [[noreturn]] void fail(const char* what, Bytes offset, const Transfer& done) const {
     throw error_of(done.error, std::string(what) + " " + std::to_string(done.size) + " bytes at " +
                                    std::to_string(offset.value + done.at) + " of " + name_);

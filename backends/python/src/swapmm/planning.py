@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Type, Union
 
 from . import _html, errors
 from ._ask import Progress, ProgressChoice, ask, size_text, time_text
@@ -57,24 +57,11 @@ def _limit(seconds: Optional[float]) -> Optional[str]:
     return f"{round(float(seconds) * 1e9)}ns"
 
 
-def _json_of(trace: Trace) -> str:
-    if not isinstance(trace, Trace):
-        raise errors.UsageError(f"{trace!r} is no swapmm.Trace: Trace.load() reads one from a file")
-    return trace.to_json()
-
-
-def _plan_json(plan: Plan) -> str:
-    if not isinstance(plan, Plan):
-        raise errors.UsageError(f"{plan!r} is no swapmm.Plan: Plan.load() reads one from a file")
-    return plan.to_json()
-
-
-def _machine_json(machine: Optional[Machine]) -> Optional[str]:
-    if machine is None:
-        return None
-    if not isinstance(machine, Machine):
-        raise errors.UsageError(f"{machine!r} is no swapmm.Machine: Machine.load() reads one from a file")
-    return machine.to_json()
+def _json_of(given: Any, kind: Type[Union[Trace, Plan, Machine]]) -> str:
+    if not isinstance(given, kind):
+        name = kind.__name__
+        raise errors.UsageError(f"{given!r} is no swapmm.{name}: {name}.load() reads one from a file")
+    return given.to_json()
 
 
 def _name_of(planner: Union[str, PlannerName]) -> str:
@@ -99,7 +86,7 @@ def _figures(
 ) -> Dict[str, Any]:
     return {
         "budget": _text(budget),
-        "machine": _machine_json(machine),
+        "machine": None if machine is None else _json_of(machine, Machine),
         "bandwidth": _text(bandwidth),
         "bandwidth_in": _text(bandwidth_in),
         "bandwidth_out": _text(bandwidth_out),
@@ -144,7 +131,7 @@ def plan(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
     options.update(planner=_name_of(planner), ways=ways, time_limit=_limit(seconds))
-    answer = ask("plan", options, _json_of(trace), progress=progress)
+    answer = ask("plan", options, _json_of(trace, Trace), progress=progress)
     return Plan(answer["plan"], trace, answer)
 
 
@@ -272,7 +259,7 @@ def fit(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
     options.update(planner=_name_of(planner), ways=ways, time_limit=_limit(seconds), top=top, this_budget_only=bool(this_budget_only))
-    return Fit(ask("fit", options, _json_of(trace), progress=progress))
+    return Fit(ask("fit", options, _json_of(trace, Trace), progress=progress))
 
 
 # ---- simulate
@@ -335,7 +322,7 @@ def simulate(
     `noise`: every duration is off by up to that share, "25%" or 0.25. `slow_link`: "50%@20%" is half the speed for a
     fifth of the iteration. `draws`: how many iterations with other noise."""
     options = {"noise": _text(noise), "slow_link": slow_link, "seed": seed, "draws": draws}
-    return Simulation(ask("simulate", options, _json_of(trace), _plan_json(plan), progress))
+    return Simulation(ask("simulate", options, _json_of(trace, Trace), _json_of(plan, Plan), progress))
 
 
 # ---- compare
@@ -454,7 +441,7 @@ def compare(
     )
     rows: List[Dict[str, Any]] = []
     for trace in [traces] if isinstance(traces, Trace) else traces:
-        rows += ask("compare", options, _json_of(trace), progress=progress)["rows"]
+        rows += ask("compare", options, _json_of(trace, Trace), progress=progress)["rows"]
     return Comparison(rows)
 
 
@@ -471,7 +458,7 @@ class Violation(NamedTuple):
 
 def validate(trace: Trace, plan: Plan) -> List[Violation]:
     """What makes a plan invalid for a trace, as `swapmm check` says; empty if it is valid."""
-    answer = ask("check", {}, _json_of(trace), _plan_json(plan))
+    answer = ask("check", {}, _json_of(trace, Trace), _json_of(plan, Plan))
     return [Violation(v["rule"], v["name"], v["message"]) for v in answer["violations"]]
 
 
@@ -511,7 +498,7 @@ class Explanation:
 
 def explain(trace: Trace, plan: Plan, *, top: int = 10) -> Explanation:
     """Why a plan takes longer than its operations, as `swapmm explain` says; at most `top` of each."""
-    return Explanation(ask("explain", {"top": top}, _json_of(trace), _plan_json(plan)))
+    return Explanation(ask("explain", {"top": top}, _json_of(trace, Trace), _json_of(plan, Plan)))
 
 
 def bound(
@@ -532,4 +519,4 @@ def bound(
     options = _figures(
         budget, machine, bandwidth, bandwidth_in, bandwidth_out, latency, alignment, max_allocation, half_duplex
     )
-    return int(ask("bound", options, _json_of(trace))["lower_bound_ns"])
+    return int(ask("bound", options, _json_of(trace, Trace))["lower_bound_ns"])

@@ -166,13 +166,11 @@ class HostAccess {
       store.ensure_spare(record);
       if (record.host.spare != nullptr) {
         // The older block is free earlier.
-        store.settle_pending(*record.host.spare);
-        store.timeline.host_wait(record.host.spare->busy());
+        await_free(*record.host.spare, store);
         return record.host.spare;
       }
     }
-    store.settle_pending(*record.host.block);
-    store.timeline.host_wait(record.host.block->busy());
+    await_free(*record.host.block, store);
     return record.host.block;
   }
   bool free_now(const HostBlock<B>& block) {
