@@ -181,17 +181,6 @@ TEST_CASE("a budget that the device refuses makes no manager and leaves nothing 
   CHECK(holds(a, 3));
 }
 
-TEST_CASE("options that are none of their kind are refused") {
-  Simulated device;
-  CHECK(text_of<UsageError>([&] {
-          MemoryManager manager(device, {.device_budget = 1_KiB, .demand_mode = static_cast<DemandMode>(7)});
-        }) == "Options::demand_mode is none of DemandMode");
-  CHECK(text_of<UsageError>([] { Scheduler scheduler({.planning = static_cast<Planning>(2)}); }) ==
-        "SchedulerOptions::planning is none of Planning");
-  CHECK(text_of<UsageError>([] { Scheduler scheduler({.drops = static_cast<DropRule>(3)}); }) ==
-        "SchedulerOptions::drops is none of DropRule");
-}
-
 TEST_CASE("host memory that the host refuses is an error of the call that needs it") {
   ErrorDesk desk(with_host_bytes(512_bytes));
   {

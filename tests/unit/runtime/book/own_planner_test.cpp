@@ -21,6 +21,7 @@
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/swapmm.hpp>
 
+#include "support/own_planner_desk.hpp"
 #include "support/small_program.hpp"
 
 namespace {
@@ -29,56 +30,6 @@ using namespace swapmm;
 using namespace swapmm::test;
 using namespace swapmm::literals;
 using std::chrono::nanoseconds;
-
-/// Six tensors of which four fit; each iteration adds 1 to all of them. Checks every value at the end.
-struct OwnPlannerDesk {
-  explicit OwnPlannerDesk(SchedulerOptions options)
-      : manager(device, {.device_budget = 256_bytes}, Scheduler(std::move(options))) {
-    for (int i = 0; i < 6; ++i) {
-      weights.push_back(manager.tensor<int>({length}, "w" + std::to_string(i)));
-      set(manager, weights.back(), i);
-    }
-  }
-  ~OwnPlannerDesk() {
-    for (std::size_t i = 0; i < 6; ++i) CHECK(holds(weights[i], static_cast<int>(i) + rounds));
-    for (const std::string& violation : device.violations()) FAIL_CHECK(violation);
-  }
-
-  void iterate(int times, nanoseconds each = operation_time) {
-    for (int i = 0; i < times; ++i) {
-      auto iteration = manager.iteration("train");
-      for (auto& weight : weights) grow(weight, each);
-      ++rounds;
-    }
-  }
-  /// The same with the plans made as they are asked for.
-  void iterate_and_plan(int times) {
-    for (int i = 0; i < times; ++i) {
-      iterate(1);
-      if (std::optional<PlanningJob> job = manager.scheduler().planning_job()) job->run();
-    }
-  }
-  [[nodiscard]] std::uint64_t followed() { return manager.report().iterations_followed; }
-
-  Simulated device;
-  MemoryManager<Simulated> manager;
-  std::vector<Tensor<int, Simulated>> weights;
-  int rounds = 0;
-
- private:
-  void grow(const Tensor<int, Simulated>& to, nanoseconds time) {
-    manager.run("grow", updates(to), [&](auto& op) {
-      const auto out = op[to];
-      op.queue().launch("grow", time, {Touch::read(out), Touch::write(out)}, [out] {
-        for (int& element : out) element += 1;
-      });
-    });
-  }
-};
-
-Result<Plan> plan_like_belady(const Trace& trace, const Machine& machine) {
-  return make_plan("belady", trace, machine);
-}
 
 void check_followed(const PlannerChoice& planner, std::string_view name) {
   OwnPlannerDesk desk({.planner = planner, .trial_iterations = 0});
@@ -355,83 +306,6 @@ TEST_CASE("a planner that calls its manager or loads a plan is refused, and the 
   now = &desk;
   desk.iterate(5);
   CHECK(desk.followed() == 3);
-}
-
-TEST_CASE("planning_time reaches an own planner as go_on") {
-  int asked = 0;
-  OwnPlannerDesk desk({.planner = {"patient",
-                                   [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
-                                     CHECK(options.go_on);
-                                     CHECK(!options.keeps_to_steps);
-                                     while (options.go_on({})) ++asked;
-                                     return plan_like_belady(trace, machine);
-                                   }},
-                       .planning_time = std::chrono::milliseconds{2}});
-  desk.iterate(5);
-  CHECK(asked > 0);
-  CHECK(desk.followed() > 0);
-}
-
-TEST_CASE("planning_share keeps a young program from waiting for planning_time") {
-  int asked = 0;
-  const auto begin = std::chrono::steady_clock::now();
-  OwnPlannerDesk desk({.planner = {"patient",
-                                   [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
-                                     while (options.go_on({})) ++asked;
-                                     return plan_like_belady(trace, machine);
-                                   }},
-                       .planning_time = std::chrono::hours{1},
-                       .planning_share = 0.25});
-  desk.iterate(5);
-  CHECK(asked > 0);
-  CHECK(desk.followed() > 0);
-  // At least the 20 ms that every planner gets.
-  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds{20});
-}
-
-TEST_CASE("planning_share without planning_time is no limit") {
-  OwnPlannerDesk desk({.planner = {"told",
-                                   [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
-                                     CHECK(!options.go_on);
-                                     return plan_like_belady(trace, machine);
-                                   }},
-                       .planning_limit = std::chrono::milliseconds{0},
-                       .planning_share = 0.25});
-  desk.iterate(5);
-  CHECK(desk.followed() > 0);
-}
-
-TEST_CASE("without planning_time a planner keeps to its steps, and planning_limit ends them") {
-  int asked = 0;
-  OwnPlannerDesk desk({.planner = {"endless",
-                                   [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
-                                     CHECK(options.keeps_to_steps);
-                                     CHECK(options.go_on);
-                                     while (options.go_on({})) ++asked;
-                                     return plan_like_belady(trace, machine);
-                                   }},
-                       .planning_limit = std::chrono::milliseconds{2}});
-  desk.iterate(5);
-  CHECK(asked > 0);
-  CHECK(desk.followed() > 0);
-}
-
-TEST_CASE("a manager's planner has a limit that nobody has set") {
-  bool told = false;
-  OwnPlannerDesk desk(
-      {.planner = {"told", [&](const Trace& trace, const Machine& machine, const PlanningOptions& options) {
-                     told = options.keeps_to_steps && options.go_on && options.go_on({}) && !options.go_on({.part = 0});
-                     return plan_like_belady(trace, machine);
-                   }}});
-  desk.iterate(5);
-  CHECK(told);
-}
-
-TEST_CASE("negative times for planning are refused") {
-  CHECK_THROWS_WITH_AS(Scheduler({.planning_time = std::chrono::milliseconds{-1}}),
-                       "SchedulerOptions::planning_time is -1.000000: it is 0 ms or more", UsageError);
-  CHECK_THROWS_WITH_AS(Scheduler({.planning_limit = std::chrono::milliseconds{-5}}),
-                       "SchedulerOptions::planning_limit is -5.000000: it is 0 ms or more", UsageError);
 }
 
 TEST_CASE("a plan of the scheduler is valid for as long as it is held") {
