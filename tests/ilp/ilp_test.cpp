@@ -240,7 +240,7 @@ TEST_CASE("ilp plans are valid and no worse than what was tried first, however s
       CHECK(result->lower_bound <= make_plan(other, trace, machine)->predicted.iteration);
     }
     if (how.slots == 0 && round % 4 == 0) {
-      const IlpOptions quick{.tiny = 12, .windows = {.nodes = 50, .programs = 3}};
+      const IlpOptions quick{.tiny = 8, .windows = {.nodes = 50, .programs = 3}};
       CHECK(plan_by_ilp(trace, machine, quick)->plan == plan_by_ilp(trace, machine, quick)->plan);
     }
   }
@@ -257,7 +257,7 @@ TEST_CASE(
   machine.d2h.bytes_per_second = 15'754'000'000;
   const Liveness liveness = analyze_liveness(*trace, machine.alignment);
   machine.device_budget = Bytes{liveness.peak.value / 2};
-  const Result<IlpResult> result = plan_by_ilp(*trace, machine, {.slots = 40});
+  const Result<IlpResult> result = plan_by_ilp(*trace, machine, {.slots = 24});
   REQUIRE(result);
   CHECK(validate(*trace, result->plan).empty());
   CHECK(result->lower_bound > result->plan.predicted.compute);

@@ -17,6 +17,8 @@ import numpy
 
 # Before PyTorch is imported; its own default needs a user with a name.
 os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"swapmm-inductor-{os.getuid()}"))
+# Else PyTorch compiles a program for each set of vector instructions, and loads it in a process of its own: 45 s.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402

@@ -11,7 +11,8 @@ if [ "$1" = --everything ]; then
 fi
 python=$1
 shift
-if ! "$python" -c "import sys, torch; sys.exit(tuple(map(int, torch.__version__.split('.')[:2])) < (2, 4))" 2>/dev/null; then
+# Not by an import, which takes seconds.
+if ! "$python" -c "import sys, importlib.metadata as m; sys.exit(tuple(map(int, m.version('torch').split('.')[:2])) < (2, 4))" 2>/dev/null; then
   echo "skipped: $python has no PyTorch 2: ./dev pytorch installs it"
   exit 0
 fi
