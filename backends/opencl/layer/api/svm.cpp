@@ -32,16 +32,10 @@ Allocations& allocations() {
   return all;
 }
 
-void forget(void* memory) {
-  Allocation gone;
-  {
-    const std::lock_guard lock(allocations().mutex);
-    const auto found = allocations().all.find(memory);
-    if (found == allocations().all.end()) return;
-    gone = std::move(found->second);
-    allocations().all.erase(found);
-  }
-  for (DeviceBudget* const device : gone.devices) device->give_back(gone.size);
+Allocation take_out(void* memory) {
+  const std::lock_guard lock(allocations().mutex);
+  auto found = allocations().all.extract(memory);
+  return found.empty() ? Allocation{} : std::move(found.mapped());
 }
 
 void* CL_API_CALL allocate(cl_context handle, cl_svm_mem_flags flags, size_t size, cl_uint alignment) {
@@ -61,8 +55,9 @@ void* CL_API_CALL allocate(cl_context handle, cl_svm_mem_flags flags, size_t siz
 }
 
 void CL_API_CALL free_memory(cl_context context, void* memory) {
+  const Allocation gone = take_out(memory);  // before: once it is free, another thread may get the same address
   down.clSVMFree(context, memory);
-  forget(memory);
+  for (DeviceBudget* const device : gone.devices) device->give_back(gone.size);
 }
 
 template <class Submit>
@@ -103,8 +98,11 @@ cl_int CL_API_CALL enqueue_free(cl_command_queue handle, cl_uint number, void* p
         delete now;
       });
     };
-    if (down.clSetEventCallback(*made, CL_COMPLETE, told, freed) != CL_SUCCESS) delete freed;
-    return status;
+    const cl_int refused = down.clSetEventCallback(*made, CL_COMPLETE, told, freed);
+    if (refused == CL_SUCCESS) return status;
+    delete freed;  // nobody would free the memory
+    down.clReleaseEvent(std::exchange(*made, nullptr));
+    return refused;
   });
 }
 

@@ -55,6 +55,11 @@ struct PlanCase {
   bool started = false;          ///< the plan was started, and no round with it has ended since
   std::size_t false_starts = 0;  ///< how often in a row the program diverged in the first round
 
+  // Used to notice that its starts do not pay: see ProgramBook::left().
+  std::chrono::nanoseconds start_cost{0};  ///< of the last start: of copies that would not have been made on demand
+  std::size_t since_start = 0;             ///< iterations that followed the plan since then
+  std::size_t unpaid_starts = 0;           ///< so many starts in a row cost more than was saved by following the plan
+
   // Used where programs branch: see ProgramBook::diverged().
   static constexpr std::size_t never = std::numeric_limits<std::size_t>::max();
   std::size_t awaited = 0;  ///< how often its cycle must be seen before it is offered, in iterations; or never

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <swapmm/base/error.hpp>
+#include <swapmm/plan/problem/planning_case.hpp>
 #include <swapmm/runtime/book/planning_task.hpp>
 #include <swapmm/runtime/observe/replayed_program.hpp>
 #include <swapmm/runtime/values/messages.hpp>
@@ -99,8 +100,9 @@ void ProgramBook::remember(Named& programs, std::uint64_t sequence) {
 
 void ProgramBook::followed(std::string_view name, const FollowablePtr& plan, std::size_t member) {
   Named& programs = named(name);
-  const std::vector<PlanCase>& cases = programs.now().cases;
+  std::vector<PlanCase>& cases = programs.now().cases;
   const auto known = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& each) { return each.plan == plan; });
+  if (known != cases.end()) ++known->since_start;
   ObservedSequence* const sequence =
       known == cases.end() ? nullptr : sequence_of(programs, known->members[member % known->members.size()]);
   if (sequence == nullptr) return programs.history.clear();  // the plan was replaced, or its iterations are forgotten
@@ -393,13 +395,18 @@ std::span<const PlanCase> ProgramBook::cases(std::string_view name) const {
   return known == nullptr ? std::span<const PlanCase>{} : std::span<const PlanCase>{known->now().cases};
 }
 
-void ProgramBook::used(std::string_view name, const FollowablePtr& plan) {
+void ProgramBook::used(std::string_view name, const FollowablePtr& plan, const StartCost& cost) {
   std::vector<PlanCase>& cases = named(name).now().cases;
   const auto at = std::find_if(cases.begin(), cases.end(), [&](const PlanCase& known) { return known.plan == plan; });
   if (at == cases.end()) return;
   at->started = true;
+  at->since_start = 0;
+  at->start_cost =
+      planning::copy_time(plan->plan.machine.h2d, cost.in) + planning::copy_time(plan->plan.machine.d2h, cost.out);
   std::rotate(cases.begin(), at, at + 1);
 }
+
+void ProgramBook::used(std::string_view name, const FollowablePtr& plan) { used(name, plan, {}); }
 
 bool ProgramBook::still_chosen(std::string_view name, const FollowablePtr& plan) const {
   const auto known = cases(name);

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,10 @@ class ProgramBook {
   /// 8, 32 and 128 times. Plans that promise to be no faster than on demand are not started then. In programs that
   /// branch plans wait before that, too, until they could have saved the time of an iteration.
   SWAPMM_TEMPLATE_EXPORT void diverged(std::string_view name, const FollowablePtr& plan);
+  /// Reports that the plan is not followed any more, whatever the reason. If two starts in a row cost more than the
+  /// iterations since then saved, the plan waits until its cycle has been seen so often that a start could have been
+  /// paid: see docs/decisions/0061-starts-that-pay.md.
+  SWAPMM_TEMPLATE_EXPORT void left(std::string_view name, const FollowablePtr& plan);
   /// Installs the plan of the pending task, if the task is done.
   SWAPMM_TEMPLATE_EXPORT void install_finished();
   /// Replans cycles that were planned for other budgets for the current budget. `now` returns the machine. `usable`
@@ -102,7 +107,13 @@ class ProgramBook {
   /// Returns the cases that have a plan under that name. First comes the one that was used last, or whose cycle was
   /// seen since. Follow PlanCase::offered().
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT std::span<const PlanCase> cases(std::string_view name) const;
-  SWAPMM_TEMPLATE_EXPORT void used(std::string_view name, const FollowablePtr& plan);
+  /// What the start of a plan copied that would not have been copied on demand.
+  struct StartCost {
+    Bytes in;   ///< to the device
+    Bytes out;  ///< from it
+  };
+  /// Reports that the plan was started.
+  SWAPMM_TEMPLATE_EXPORT void used(std::string_view name, const FollowablePtr& plan, const StartCost& cost);
   /// Returns false if a choice other than this plan is to be followed now.
   [[nodiscard]] SWAPMM_TEMPLATE_EXPORT bool still_chosen(std::string_view name, const FollowablePtr& plan) const;
   /// Called if a plan dropped a value of that tensor that was needed. Removes the plans of all names that use the
@@ -188,6 +199,8 @@ class ProgramBook {
   SWAPMM_TEMPLATE_EXPORT void prepare_budgets(std::initializer_list<Bytes> budgets);
   /// The same as above.
   SWAPMM_TEMPLATE_EXPORT void use_budget(Bytes budget) noexcept;
+  /// The same as above, with a start that cost nothing.
+  SWAPMM_TEMPLATE_EXPORT void used(std::string_view name, const FollowablePtr& plan);
 
   /// The same as above.
   SWAPMM_TEMPLATE_EXPORT std::uint64_t observed(std::string_view name, IterationLog&& log, const Machine& machine);
@@ -313,6 +326,9 @@ class ProgramBook {
     [[nodiscard]] std::chrono::nanoseconds least() const { return time - of_idle_device; }
   };
   [[nodiscard]] static std::optional<DemandTime> demand_time(const Named& programs, const PlanCase& plan_case);
+  [[nodiscard]] static std::chrono::nanoseconds saved_by(const PlanCase& plan_case,
+                                                         const std::optional<DemandTime>& demand);
+  [[nodiscard]] static std::size_t awaited_to_pay(const PlanCase& plan_case, const std::optional<DemandTime>& demand);
   [[nodiscard]] static std::chrono::nanoseconds first_copies(const IterationLog& log, const Link& link);
   void judge(Named& programs, PlanCase& plan_case);
   void lose(const Named& programs, PlanCase& plan_case, std::chrono::nanoseconds took, std::chrono::nanoseconds before);
@@ -378,6 +394,7 @@ class ProgramBook {
   std::uint64_t plans_made_ = 0;
   std::uint64_t plans_remade_ = 0;
   std::uint64_t from_store_ = 0;
+  std::unordered_set<std::string> absent_;  // keys that the store did not have
   std::uint64_t sampled_rounds_ = 0;
   bool callables_until_end_ = false;  // see set_callables_until_end()
   std::weak_ptr<LinkMember> links_;

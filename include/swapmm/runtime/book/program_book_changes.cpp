@@ -18,6 +18,8 @@
 
 namespace swapmm::runtime {
 
+using std::chrono::nanoseconds;
+
 void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
   Named& programs = named(name);
   for (PlanCase& known : programs.now().cases) {
@@ -25,6 +27,36 @@ void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
     if (std::exchange(known.started, false)) ++known.false_starts;
     if (known.state == PlanState::on_trial) add_unpaid(programs);
   }
+}
+
+// What a start costs is paid by the iterations that follow the plan. As long as the times on demand are unknown, a plan
+// counts as twice as fast.
+void ProgramBook::left(std::string_view name, const FollowablePtr& plan) {
+  Named& programs = named(name);
+  for (PlanCase& known : programs.now().cases) {
+    if (known.plan != plan) continue;
+    const auto iterations = static_cast<nanoseconds::rep>(known.since_start);
+    const bool is_paid = known.start_cost <= iterations * saved_by(known, demand_time(programs, known));
+    known.unpaid_starts = is_paid ? 0 : known.unpaid_starts + 1;
+    if (!is_paid) known.awaited = std::max(known.awaited, awaited(programs, known));
+  }
+}
+
+// Of an iteration.
+nanoseconds ProgramBook::saved_by(const PlanCase& plan_case, const std::optional<DemandTime>& demand) {
+  const nanoseconds takes = plan_case.times.median().value_or(plan_case.predicted);
+  const nanoseconds on_demand = demand ? demand->time : 2 * takes;
+  return std::max(on_demand - takes, nanoseconds{0}) / static_cast<nanoseconds::rep>(plan_case.members.size());
+}
+
+// 2, 8, 32 and so on, or what pays a start if that is more. A plan that saves nothing waits for ever.
+std::size_t ProgramBook::awaited_to_pay(const PlanCase& plan_case, const std::optional<DemandTime>& demand) {
+  constexpr std::size_t most = 16;
+  if (plan_case.unpaid_starts < 2) return 0;
+  const nanoseconds saved = saved_by(plan_case, demand);
+  if (saved.count() == 0) return PlanCase::never;
+  const std::size_t times = std::size_t{1} << std::min(2 * plan_case.unpaid_starts - 3, most);
+  return std::max(times, static_cast<std::size_t>(plan_case.start_cost / saved));
 }
 
 void ProgramBook::add_unpaid(Named& programs) const {
@@ -48,6 +80,8 @@ std::size_t ProgramBook::awaited(const Named& programs) {
 // may cost: an iteration. One that does not promise to be faster than on demand waits long, and for ever once plans
 // were left again and again.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
+  if (const std::size_t to_pay = awaited_to_pay(plan_case, demand_time(programs, plan_case)); to_pay != 0)
+    return to_pay;
   const std::size_t times = awaited(programs);
   if (times == 0 && (plan_case.state != PlanState::on_trial || !proves_drops_ || plan_case.trusted)) return 0;
   const std::optional<DemandTime> demand = demand_time(programs, plan_case);

@@ -15,6 +15,7 @@ namespace swapmm::runtime {
 namespace {
 
 constexpr std::size_t most_lookups = 64;  // remembered per budget
+constexpr std::size_t most_absent = 4096;
 
 /// The store's functions are the program's, and must not change the book.
 class StoreRuns {
@@ -76,7 +77,7 @@ std::optional<GivenPlan> ProgramBook::stored(Named& programs, std::span<const st
       std::any_of(lookups.begin(), lookups.end(), [&](const PlanSet::Lookup& lookup) { return lookup.key == key; });
   if (lookups.size() == most_lookups) lookups.erase(lookups.begin());
   lookups.push_back({{members.begin(), members.end()}, key});
-  if (was_looked_for) return {};
+  if (was_looked_for || absent_.contains(key)) return {};
   std::optional<std::string> text;
   try {
     const StoreRuns runs(planner_runs_);
@@ -85,7 +86,11 @@ std::optional<GivenPlan> ProgramBook::stored(Named& programs, std::span<const st
     options_.plan_store.find = nullptr;
     note("the plan store cannot be read: " + what_of(std::current_exception()));
   }
-  if (!text) return {};
+  if (!text) {
+    if (absent_.size() == most_absent) absent_.clear();
+    absent_.insert(std::move(key));
+    return {};
+  }
   Result<GivenPlan> given = read_stored(*text, program);
   if (given.has_value()) {
     given->store_key = std::move(key);
@@ -105,7 +110,9 @@ void ProgramBook::keep_plan(const CompiledPlan& made, const KnownMachine& machin
     write_compiled_plan(text, made);
     is_written = true;
     const StoreRuns runs(planner_runs_);
-    options_.plan_store.keep(store_key(made.observed(), machine, planner, allows_replays()), text.str());
+    const std::string key = store_key(made.observed(), machine, planner, allows_replays());
+    options_.plan_store.keep(key, text.str());
+    absent_.erase(key);
   } catch (...) {
     if (is_written) options_.plan_store.keep = nullptr;  // the store is to blame, and not this plan
     try {

@@ -425,10 +425,11 @@ std::optional<OnDemandSummary> ProgramBook::on_demand_summary(const Named& progr
     if (last.state != PlanState::left) {
       if (last.awaited == 0) return std::nullopt;
       const bool is_tried = last.awaited != PlanCase::never;
-      return OnDemandSummary{programs.name, OnDemandReason::plan_waits,
-                             is_tried ? the_plan + " waits for " + std::to_string(last.awaited) +
-                                            " more iterations of its cycle: the program branches"
-                                      : the_plan + " promises no gain over on demand, and plans were left early"};
+      return OnDemandSummary{
+          programs.name, OnDemandReason::plan_waits,
+          is_tried ? the_plan + " waits for " + std::to_string(last.awaited) + " more iterations of its cycle: " +
+                         (last.unpaid_starts < 2 ? "the program branches" : "its last starts cost more than they saved")
+                   : the_plan + " promises no gain over on demand, and plans were left early"};
     }
     const std::optional<DemandTime> demand = demand_time(programs, last);
     return OnDemandSummary{programs.name, OnDemandReason::on_demand_is_faster,

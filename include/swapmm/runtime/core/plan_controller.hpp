@@ -398,17 +398,16 @@ class PlanController {
       const FollowablePtr plan = candidate.offered();  // the book may change meanwhile
       if (plan == nullptr || !begins_with(plan->program, recorder.log(), request, store)) continue;
       if (!state_.executor.obstacle(plan->program).empty()) continue;
-      const Bytes in = store.traffic.h2d;
-      const Bytes out = store.traffic.d2h;
+      StartCopies copies;
       try {
-        state_.executor.start(plan);
+        copies = state_.executor.start(plan);
         addresses_.plan_started();
       } catch (const InternalError&) {
         book_.give_up(plan, std::current_exception());
         throw;
       }
-      start_h2d_ += store.traffic.h2d - in;
-      start_d2h_ += store.traffic.d2h - out;
+      start_h2d_ += copies.in;
+      start_d2h_ += copies.out;
       ++plan_starts_;
       const bool expected = std::ranges::all_of(recorder.log().events, [&](const LogEvent& event) {
         if (event.what != LogEvent::What::upload) return true;
@@ -416,7 +415,7 @@ class PlanController {
       });
       if (expected && state_.executor.expects(request)) {
         recorder.abandon();
-        book_.used(name_, plan);
+        book_.used(name_, plan, {copies.needless_in, copies.needless_out});
         measurement_.plan_started();
         return true;
       }
@@ -431,6 +430,7 @@ class PlanController {
     PlanExecutor<B>& executor = state_.executor;
     if (!executor.active()) return;
     executor.lose_unfinished();
+    book_.left(name_, executor.plan());
     if (counts) {
       ++divergences_;
       last_divergence_ = reason;

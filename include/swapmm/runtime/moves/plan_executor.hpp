@@ -75,7 +75,7 @@ class PlanExecutor {
 
   /// Moves tensors until the residency is the one that the plan starts from, and follows the plan from its first
   /// operation on. obstacle() must be empty. Slow: makes addresses and events, may queue copies, may wait.
-  void start(FollowablePtr plan) {
+  StartCopies start(FollowablePtr plan) {
     fault_.reset();
     auto start = PlanStart<B>(store_, demand_, *plan).run(rounds_.run_ahead());
     std::vector<std::uint8_t> saves_in_a_row(plan->steps.size(), 0);
@@ -88,6 +88,7 @@ class PlanExecutor {
     ++times_started_;
     rounds_.start(plan_->points);
     rewind();
+    return start.copies;
   }
 
   /// Stops following the plan at any point. Queued work stays queued. Passes bound tensors without a handle to

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,6 +18,7 @@
 #include <swapmm/runtime/values/homes.hpp>
 #include <swapmm/runtime/values/messages.hpp>
 #include <swapmm/runtime/values/store.hpp>
+#include <swapmm/runtime/values/traffic.hpp>
 
 namespace swapmm::runtime {
 
@@ -53,6 +55,14 @@ template <Backend B>
   return {};
 }
 
+/// Bytes copied at the start of a plan.
+struct StartCopies {
+  Bytes in;
+  Bytes out;
+  Bytes needless_in;   ///< of `in`: values that were on the device, in other places
+  Bytes needless_out;  ///< of `out`: more than the device was too full for
+};
+
 /// Moves tensors until the residency is the one that a plan starts from, and allocates everything that following the
 /// plan needs.
 template <Backend B>
@@ -67,6 +77,7 @@ class PlanStart {
   struct Start {
     BoundRoles<B> roles;
     std::vector<const typename B::Address*> addresses;  ///< per step
+    StartCopies copies;
   };
 
   /// Slow: makes addresses and events, may queue copies, may wait. If it throws, the state is correct for swapping on
@@ -84,11 +95,11 @@ class PlanStart {
       store_.timeline.reserve(queue, plan_.points[index(queue)] * (run_ahead + 2) + 16);
     }
     take_host_blocks();
-    arrange();
+    const StartCopies copies = arrange_and_count();
     for (std::uint32_t role = 0; role < roles; ++role) {
       if (roles_.records[role] != nullptr) roles_.records[role]->plan.role = role;
     }
-    return {std::move(roles_), std::move(addresses)};
+    return {std::move(roles_), std::move(addresses), copies};
   }
 
  private:
@@ -123,6 +134,22 @@ class PlanStart {
       if (event.what != Event::What::upload || roles_.records[event.index] == nullptr) continue;
       store_.ensure_spare(*roles_.records[event.index]);
     }
+  }
+
+  // On demand, values that are on the device stay there as long as the others find room.
+  StartCopies arrange_and_count() {
+    Bytes missing;
+    for (const Resident& resident : plan_.plan.initial) {
+      const Rec* const record = roles_.records[index(resident.tensor)];
+      if (record == nullptr || !record->device.valid) missing += plan_.program.roles[index(resident.tensor)].bytes;
+    }
+    const Bytes room = store_.budget() - store_.used();
+    const Traffic before = store_.traffic;
+    arrange();
+    const Bytes in = store_.traffic.h2d - before.h2d;
+    const Bytes out = store_.traffic.d2h - before.d2h;
+    const Bytes makes_room = missing - std::min(missing, room);
+    return {in, out, in - std::min(in, missing), out - std::min(out, makes_room)};
   }
 
   // Moves the tensors that are not where the plan starts. After each move the state is correct for swapping on demand,
