@@ -102,6 +102,17 @@ ExitCode run_replay(const ReplayOptions& options) {
 #endif
 }
 
+// Without the layer they would mean nothing.
+void refuse_layer_options(const CLI::App& command, const ReplayOptions& options) {
+  if (options.run.budget || options.run.evict_always) return;
+  for (const char* const name :
+       {"--host-budget", "--file", "--file-size", "--reported-memory", "--keep", "--wait", "--report", "--layer"}) {
+    if (command.count(name) != 0) {
+      throw Failure(ExitCode::usage, std::string(name) + " is for the layer: it needs --budget or --evict-always");
+    }
+  }
+}
+
 }  // namespace
 
 void add_replay(CLI::App& program, Chosen& chosen) {
@@ -116,7 +127,10 @@ void add_replay(CLI::App& program, Chosen& chosen) {
   command->footer(
       "Without --budget and --evict-always the calls go to the driver, without the layer.\n"
       "Exit code 1: the host read other bytes than recorded, or a call fails that did not.\n");
-  command->callback([&chosen, options] { chosen.run = [options] { return run_replay(*options); }; });
+  command->callback([&chosen, options, command] {
+    refuse_layer_options(*command, *options);
+    chosen.run = [options] { return run_replay(*options); };
+  });
 }
 
 }  // namespace swapmm::cli

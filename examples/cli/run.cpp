@@ -230,10 +230,12 @@ LayeredRun run_layered(const std::string& command, const RunOptions& options, co
   if (const auto budget = chosen(options.host_budget, "--host-budget", "SWAPMM_HOST_BUDGET")) {
     (void)checked_budget(budget->first, budget->second);
   }
+  const auto folder = chosen(options.file, "--file", "SWAPMM_FILE");
   if (const auto size = chosen(options.file_size, "--file-size", "SWAPMM_FILE_SIZE")) {
     (void)checked_budget(size->first, size->second);
+    if (!folder || folder->second.empty()) refuse(size->first + " needs --file or SWAPMM_FILE: the folder of the file");
   }
-  if (const auto folder = chosen(options.file, "--file", "SWAPMM_FILE"); folder && !folder->second.empty()) {
+  if (folder && !folder->second.empty()) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(folder->second, ignored)) {
       refuse(folder->first + ": there is no folder \"" + folder->second + "\"");

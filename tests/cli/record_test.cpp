@@ -111,6 +111,8 @@ TEST_CASE("a log comes from stdin") {
   CHECK(neither.code == 3);
   CHECK(has(neither.err, "not a swapmm-log"));
   check_refused({"replay", "-", "--budget", "1MB"}, 2, {"the log must be a file"});
+  check_refused({"replay", file, "--wait", "values"}, 2, {"--wait", "needs --budget or --evict-always"});
+  check_refused({"replay", file, "--host-budget", "1GB"}, 2, {"--host-budget", "needs --budget"});
 }
 
 TEST_CASE("a log as a table, as JSON and as a graph") {

@@ -71,6 +71,7 @@ TEST_CASE("run without a program is wrong use") {
   check_refused({"run"}, 2, {"which program?"});
   check_refused({"run", "--budget", "1MB", "--"}, 2, {"which program?"});
   check_refused({"run", "--no-such-option", "--", "true"}, 2, {"--no-such-option"});
+  check_refused({"run", "--budget", "1MB", "--file-size", "1GB", "--", "true"}, 2, {"--file-size needs --file"});
 }
 
 TEST_CASE("run refuses budgets that cannot be read or had, from options and variables") {

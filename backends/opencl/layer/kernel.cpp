@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "process/settings.hpp"
@@ -56,6 +57,7 @@ Kernel::Kernel(const Kernel& other, cl_kernel native)
       sources_(other.sources_),
       asked_sources_(other.asked_sources_),
       known_(other.known_),
+      largest_group_(other.largest_group_),
       disturbed_(other.disturbed_) {}
 
 Kernel::~Kernel() { down.clReleaseKernel(native_); }
@@ -178,6 +180,26 @@ void Kernel::add_buffers(Bundle& bundle, const std::vector<Argument>& arguments,
     Memory& memory = *arguments[i].memory;
     if (memory.is_buffer()) bundle.add(memory, decision.accesses[i]);
   }
+}
+
+cl_int Kernel::check_launch(cl_uint dimensions, const std::size_t* local) {
+  if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
+  const Lock lock = context_->lock();
+  const bool all_set = std::none_of(arguments_.begin(), arguments_.end(),
+                                    [](const Argument& argument) { return argument.set == Argument::Set::nothing; });
+  if (!all_set) return CL_INVALID_KERNEL_ARGS;
+  if (local == nullptr) return CL_SUCCESS;
+  if (largest_group_ == 0) {
+    largest_group_ = std::numeric_limits<std::size_t>::max();
+    (void)down.clGetKernelWorkGroupInfo(native_, context_->device_id(), CL_KERNEL_WORK_GROUP_SIZE,
+                                        sizeof largest_group_, &largest_group_, nullptr);
+  }
+  std::size_t left = largest_group_;
+  for (cl_uint i = 0; i < dimensions; ++i) {
+    if (local[i] == 0) return CL_INVALID_WORK_GROUP_SIZE;
+    left /= local[i];
+  }
+  return left == 0 ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
 }
 
 void Kernel::keep_buffers() {

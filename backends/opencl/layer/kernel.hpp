@@ -59,6 +59,10 @@ class Kernel : public Object {
   /// is not known counts as read and written. Cheap once the kernel and the launch are known. With the lock.
   [[nodiscard]] access::Decision accesses(const std::vector<Argument>& arguments, const access::Sizes& sizes);
 
+  /// The API's error for a launch that no driver would take: the driver itself may get the launch later, when the
+  /// program cannot be told any more. Takes the lock.
+  [[nodiscard]] cl_int check_launch(cl_uint dimensions, const std::size_t* local);
+
   /// For a kernel of SWAPMM_KEEP: lets the buffers that are set as arguments stay on the device. Takes the lock.
   void keep_buffers();
 
@@ -90,6 +94,7 @@ class Kernel : public Object {
   bool asked_sources_ = false;            // what the arguments are
   access::KnownKernel* known_ = nullptr;  // what is known of it, once it is
   std::vector<access::Bound> bound_;      // of the launch that accesses() looks at
+  std::size_t largest_group_ = 0;         // of work-items; 0: the driver was not asked
   bool disturbed_ = false;                // the driver's kernel has values of a launch that was on hold
 };
 

@@ -100,6 +100,39 @@ CASE(launches, refused) {
   release_buffers({a, b, c});
 }
 
+// A launch that no driver would take is refused by the call, also where it has to wait for the program.
+CASE(launches, refused_behind_a_user_event) {
+  const Setup setup;
+  const cl_program program =
+      setup.build("kernel void fill(global uint* to, uint value) { to[get_global_id(0)] = value; }");
+  cl_int error = CL_SUCCESS;
+  const cl_kernel kernel = clCreateKernel(program, "fill", &error);
+  OK(error);
+  const cl_event gate = clCreateUserEvent(setup.context, &error);
+  OK(error);
+  const cl_mem a = setup.buffer_of(numbers(1));
+  const auto most = info<std::size_t>(clGetDeviceInfo, setup.device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+  const std::size_t size = word_count, huge = most * 2, nothing = 0;
+  const auto attempt = [&](const char* what, cl_uint dimensions, const std::size_t* all, const std::size_t* group) {
+    say_status(what, clEnqueueNDRangeKernel(setup.queue, kernel, dimensions, nullptr, all, group, 1, &gate, nullptr));
+  };
+  attempt("no argument", 1, &size, nullptr);
+  set_argument(kernel, 0, a);
+  attempt("one of two", 1, &size, nullptr);
+  set_argument(kernel, 1, 7u);
+  attempt("no dimension", 0, &size, nullptr);
+  attempt("too large a group", 1, &huge, &huge);
+  attempt("an empty group", 1, &size, &nothing);
+  attempt("as it should be", 1, &size, nullptr);
+  OK(clSetUserEventStatus(gate, CL_COMPLETE));
+  OK(clFinish(setup.queue));
+  say_words("a", setup.read(a));
+  OK(clReleaseEvent(gate));
+  OK(clReleaseKernel(kernel));
+  OK(clReleaseProgram(program));
+  release_buffers({a});
+}
+
 // Several kernels in one queue, none waited for.
 CASE(launches, many) {
   const Setup setup;

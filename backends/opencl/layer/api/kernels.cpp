@@ -158,7 +158,7 @@ class Sizes {
 cl_int launch(Queue& queue, Kernel& kernel, cl_uint dimensions, const size_t* offset, const size_t* global,
               const size_t* local, const Place& place) {
   if (&kernel.context() != &queue.context()) return CL_INVALID_CONTEXT;
-  if (dimensions < 1 || dimensions > 3) return CL_INVALID_WORK_DIMENSION;
+  if (const cl_int wrong = kernel.check_launch(dimensions, local); wrong != CL_SUCCESS) return wrong;
   if (!settings().keep.empty()) kernel.keep_buffers();
   return enqueue_call(
       queue, place,

@@ -15,7 +15,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -230,6 +229,7 @@ class ProgramBook {
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
     std::size_t different = 0;           // how many sequences were new
+    std::size_t vain_lookups = 0;        // of cycles that the plan store did not have
     std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
     std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
     std::vector<std::size_t> untimed_alike{};  // by period: how many of them in a row were as one period before
@@ -394,7 +394,6 @@ class ProgramBook {
   std::uint64_t plans_made_ = 0;
   std::uint64_t plans_remade_ = 0;
   std::uint64_t from_store_ = 0;
-  std::unordered_set<std::string> absent_;  // keys that the store did not have
   std::uint64_t sampled_rounds_ = 0;
   bool callables_until_end_ = false;  // see set_callables_until_end()
   std::weak_ptr<LinkMember> links_;

@@ -15,7 +15,8 @@ namespace swapmm::runtime {
 namespace {
 
 constexpr std::size_t most_lookups = 64;  // remembered per budget
-constexpr std::size_t most_absent = 4096;
+// So many times a cycle that came once is looked for in vain; then only those that came again are.
+constexpr std::size_t most_in_vain = 256;
 
 /// The store's functions are the program's, and must not change the book.
 class StoreRuns {
@@ -42,14 +43,17 @@ Result<GivenPlan> read_stored(std::string_view text, const Program& program) {
 // One observed iteration, or one cycle, is enough to recognize a program. Each cycle is looked for once.
 bool ProgramBook::plan_from_store(Named& programs, const KnownMachine& machine) {
   if (!options_.plan_store.find || options_.planner.name().empty()) return false;
-  if (!programs.loaded.empty() || pending_ != nullptr) return false;
+  if (!programs.loaded.empty() || pending_ != nullptr || programs.vain_lookups >= most_in_vain) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, programs.history.size()); ++p) {
     const auto last = last_of(programs, p);
     if (programs.now().has_cycle(last) || programs.now().was_looked_for(last)) continue;
     const Result<Program> program = program_of(programs, last);
     if (!program.has_value()) continue;
     std::optional<GivenPlan> given = stored(programs, last, *program, machine);
-    if (!given) continue;
+    if (!given) {
+      ++programs.vain_lookups;
+      continue;
+    }
     plan_cycle(programs, p, std::move(given), machine);
     return true;
   }
@@ -59,6 +63,7 @@ bool ProgramBook::plan_from_store(Named& programs, const KnownMachine& machine) 
 // Whether plan_from_store() will look for a cycle at the end of that history.
 bool ProgramBook::may_find_stored(const Named& programs, std::span<const std::uint64_t> history) const {
   if (!options_.plan_store.find || options_.planner.name().empty()) return false;
+  if (programs.vain_lookups >= most_in_vain) return false;
   for (std::size_t p = 1; p <= std::min(options_.max_period, history.size()); ++p) {
     const auto last = history.last(p);
     if (!programs.now().has_cycle(last) && !programs.now().was_looked_for(last)) return true;
@@ -77,7 +82,7 @@ std::optional<GivenPlan> ProgramBook::stored(Named& programs, std::span<const st
       std::any_of(lookups.begin(), lookups.end(), [&](const PlanSet::Lookup& lookup) { return lookup.key == key; });
   if (lookups.size() == most_lookups) lookups.erase(lookups.begin());
   lookups.push_back({{members.begin(), members.end()}, key});
-  if (was_looked_for || absent_.contains(key)) return {};
+  if (was_looked_for) return {};
   std::optional<std::string> text;
   try {
     const StoreRuns runs(planner_runs_);
@@ -86,11 +91,7 @@ std::optional<GivenPlan> ProgramBook::stored(Named& programs, std::span<const st
     options_.plan_store.find = nullptr;
     note("the plan store cannot be read: " + what_of(std::current_exception()));
   }
-  if (!text) {
-    if (absent_.size() == most_absent) absent_.clear();
-    absent_.insert(std::move(key));
-    return {};
-  }
+  if (!text) return {};
   Result<GivenPlan> given = read_stored(*text, program);
   if (given.has_value()) {
     given->store_key = std::move(key);
@@ -110,9 +111,7 @@ void ProgramBook::keep_plan(const CompiledPlan& made, const KnownMachine& machin
     write_compiled_plan(text, made);
     is_written = true;
     const StoreRuns runs(planner_runs_);
-    const std::string key = store_key(made.observed(), machine, planner, allows_replays());
-    options_.plan_store.keep(key, text.str());
-    absent_.erase(key);
+    options_.plan_store.keep(store_key(made.observed(), machine, planner, allows_replays()), text.str());
   } catch (...) {
     if (is_written) options_.plan_store.keep = nullptr;  // the store is to blame, and not this plan
     try {

@@ -293,3 +293,23 @@ TEST_CASE("plans for other budgets of one manager are found, too") {
   CHECK(program().plans_found == 2);
   CHECK(shelf.planned == 2);
 }
+
+TEST_CASE("a program that does something new in each iteration does not ask the store for ever") {
+  Shelf shelf;
+  {
+    Simulated device;
+    MemoryManager<Simulated> manager(device, {.device_budget = 256_bytes}, Scheduler(shelf.options()));
+    auto tensors = written_tensors(manager);
+    const auto iterate = [&](int count) {
+      auto iteration = manager.iteration("step");
+      for (int j = 0; j < count; ++j) increase(manager, tensors[static_cast<std::size_t>(j % 6)], 1);
+    };
+    for (int i = 1; i < 200; ++i) iterate(i);
+    CHECK(shelf.looked >= 256);
+    CHECK(shelf.looked <= 256 + 8);  // it stops between two iterations
+    const std::size_t looked = shelf.looked;
+    for (int i = 0; i < 4; ++i) iterate(6);  // what comes again is looked for
+    CHECK(shelf.looked == looked + 1);
+    CHECK(shelf.planned == 1);
+  }
+}

@@ -43,6 +43,19 @@ void leaves_early(ToldBook& told) {
   told.book.diverged("train", plan);
 }
 
+/// The plan that is offered is started, followed for so many iterations, and left. The start's copies take `cost`.
+void follows_for(ToldBook& told, std::size_t iterations, nanoseconds cost) {
+  const runtime::FollowablePtr plan = told.first_offered();
+  REQUIRE(plan != nullptr);
+  const auto bytes = static_cast<std::uint64_t>(cost.count());
+  told.book.used("train", plan, {Bytes{bytes / 4}, Bytes{bytes - bytes / 4}});
+  for (std::size_t i = 0; i < iterations; ++i) {
+    told.book.followed("train", plan, 0);
+    told.book.round_ended("train", plan, false);
+  }
+  told.book.left("train", plan);
+}
+
 /// How often the usual iteration must be seen until its plan is offered.
 std::size_t seen_until_offered(ToldBook& told) {
   for (std::size_t times = 0; times < 200; ++times) {
@@ -371,4 +384,45 @@ TEST_CASE("late times of an iteration that is forgotten change nothing, and unkn
   const std::uint64_t known = told.sees(usual_iteration);
   told.book.times_came(known, std::vector<nanoseconds>(6, nanoseconds{0}));
   CHECK(told.book.trace("train")->operations[0].duration == nanoseconds{100});
+}
+
+TEST_CASE("a plan whose starts cost more than it saves waits until a start could have been paid") {
+  ToldBook told(ToldBook::untried());
+  sees_a_slow_one(told);
+  const nanoseconds saved = nanoseconds{1'000'000} - told.plan()->plan.predicted.iteration;
+  follows_for(told, 10, 10 * saved);
+  CHECK(seen_until_offered(told) == 0);
+  follows_for(told, 9, 10 * saved);
+  CHECK(seen_until_offered(told) == 0);  // it may have been chance
+  for (const std::size_t times : {10U, 10U, 32U}) {
+    follows_for(told, 9, 10 * saved);
+    CHECK(told.report().on_demand.at(0).why.find("its last starts cost more than they saved") != std::string::npos);
+    CHECK(seen_until_offered(told) == times);
+  }
+  follows_for(told, 10, 10 * saved);
+  CHECK(seen_until_offered(told) == 0);
+}
+
+TEST_CASE("a plan that saves nothing is not started again once starts have cost something, until on demand is slower") {
+  ToldBook told(ToldBook::untried());
+  const std::uint64_t id = told.sees(usual_iteration, 2);
+  told.book.iteration_took(id, told.plan()->plan.predicted.iteration, false);
+  follows_for(told, 100, nanoseconds{0});
+  CHECK(seen_until_offered(told) == 0);
+  follows_for(told, 100, nanoseconds{1});
+  CHECK(seen_until_offered(told) == 0);
+  follows_for(told, 100, nanoseconds{1});
+  CHECK(seen_until_offered(told) == 200);
+  for (int i = 0; i < 100; ++i) told.book.iteration_took(id, nanoseconds{1'000'000}, false);
+  CHECK(seen_until_offered(told) == 3);  // the first finds out that it saves something
+}
+
+TEST_CASE("as long as times on demand are unknown, an iteration that follows a plan saves as much as it takes") {
+  for (const int cost : {3, 4}) {
+    ToldBook told(ToldBook::untried());
+    told.sees(usual_iteration, 2);
+    const nanoseconds predicted = told.plan()->plan.predicted.iteration;
+    for (int i = 0; i < 2; ++i) follows_for(told, 3, cost * predicted);
+    CHECK(seen_until_offered(told) == (cost == 3 ? 0 : 4));
+  }
 }

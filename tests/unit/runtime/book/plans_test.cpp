@@ -251,3 +251,31 @@ TEST_CASE("the sequence that was not used for longest is forgotten beyond max_se
   only(0);
   CHECK(desk.followed() == 6);
 }
+
+TEST_CASE("a program that goes round in a ring of tensors that fit moves few of them to start plans") {
+  constexpr std::size_t ring = 16;
+  for (const Bytes budget : {Bytes{ring * 64}, Bytes{ring * 64 * 3 / 4}}) {
+    std::uint64_t moved[2] = {};
+    for (const std::size_t observe : {0U, 1U}) {
+      Simulated device;
+      MemoryManager<Simulated> manager(device, {.device_budget = budget}, Scheduler({.observe = observe}));
+      std::vector<Tensor<int, Simulated>> tensors;
+      for (std::size_t i = 0; i < ring; ++i) {
+        tensors.push_back(manager.tensor<int>({length}, "t" + std::to_string(i)));
+        set(manager, tensors.back(), 0);
+      }
+      constexpr std::size_t rounds = 1600;
+      for (std::size_t i = 0; i < rounds; ++i) {
+        for (std::size_t j = 0; j < 4; ++j) {
+          auto iteration = manager.iteration("step");
+          increase(manager, tensors[(i + j) % ring], 1);
+        }
+      }
+      moved[observe] = manager.report().swap_ins + manager.report().swap_outs;
+      for (const auto& tensor : tensors) CHECK(holds(tensor, 4 * rounds / ring));
+      CHECK(device.violations().empty());
+    }
+    CAPTURE(budget.value);
+    CHECK(moved[1] <= moved[0] + moved[0] / 10 + 20 * ring);
+  }
+}
