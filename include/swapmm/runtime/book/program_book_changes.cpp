@@ -38,6 +38,7 @@ void ProgramBook::left(std::string_view name, const FollowablePtr& plan) {
     const auto iterations = static_cast<nanoseconds::rep>(known.since_start);
     const bool is_paid = known.start_cost <= iterations * saved_by(known, demand_time(programs, known));
     known.unpaid_starts = is_paid ? 0 : known.unpaid_starts + 1;
+    programs.unpaid_starts = is_paid ? 0 : programs.unpaid_starts + 1;
     if (!is_paid) known.awaited = std::max(known.awaited, awaited(programs, known));
   }
 }

@@ -426,3 +426,23 @@ TEST_CASE("as long as times on demand are unknown, an iteration that follows a p
     CHECK(seen_until_offered(told) == (cost == 3 ? 0 : 4));
   }
 }
+
+TEST_CASE("if the last starts did not pay, the plan of a new cycle waits until it was seen eight times") {
+  for (const int unpaid : {1, 3}) {
+    ToldBook told(ToldBook::untried());
+    sees_a_slow_one(told);
+    const nanoseconds saved = nanoseconds{1'000'000} - told.plan()->plan.predicted.iteration;
+    for (int i = 0; i < unpaid; ++i) {
+      (void)seen_until_offered(told);
+      follows_for(told, 1, 2 * saved);
+    }
+    const std::uint64_t id = told.sees(other_iteration, 2);
+    told.book.iteration_took(id, nanoseconds{1'000'000}, true);
+    REQUIRE(told.book.cases("train").front().plan->program.trace.operations.size() == 7);
+    CHECK((told.book.cases("train").front().offered() == nullptr) == (unpaid == 3));
+    told.sees(other_iteration, 7);
+    CHECK((told.book.cases("train").front().offered() == nullptr) == (unpaid == 3));
+    told.sees(other_iteration);
+    CHECK(told.book.cases("train").front().offered() != nullptr);
+  }
+}
