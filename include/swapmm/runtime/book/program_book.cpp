@@ -352,7 +352,6 @@ void ProgramBook::install_new(Named& programs, PlanSet& set, PlanTask& task) {
     added.predicted = known.predicted;
   }
   added.trusted = task.given.has_value() || has_settled(programs, added.members);
-  added.unpaid_starts = std::min(programs.unpaid_starts, most_inherited);
   added.awaited = awaited(programs, added);
   std::erase_if(set.cases, [&](const PlanCase& known) { return same_cycle(known.members, added.members); });
   const FollowablePtr plan = added.plan;

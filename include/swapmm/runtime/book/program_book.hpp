@@ -229,7 +229,6 @@ class ProgramBook {
     bool budget_is_new = false;          // plans for other budgets may have no counterpart for this one yet
     bool surprised = false;              // an untimed iteration came whose times are needed
     std::size_t different = 0;           // how many sequences were new
-    std::size_t unpaid_starts = 0;       // of any plans in a row; see left()
     std::size_t vain_lookups = 0;        // of cycles that the plan store did not have
     std::size_t in_vain = 0;  // observed iterations that were part of no cycle, less those that followed a plan
     std::vector<std::uint64_t> untimed;  // ids of the last iterations without times and without a gap, newest last
@@ -276,8 +275,6 @@ class ProgramBook {
   [[nodiscard]] static std::span<const std::uint64_t> last_of(const Named& programs, std::size_t count);
   void recognized(Named& programs, std::span<const std::uint64_t> members) const;
   static constexpr std::size_t most_unpaid = 5;
-  // Of unpaid starts: so a new plan waits until its cycle was seen eight times.
-  static constexpr std::size_t most_inherited = 3;
   // Iteration names whose sequences and plans are known.
   static constexpr std::size_t most_names = 1024;
   void add_unpaid(Named& programs) const;

@@ -34,11 +34,10 @@ void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
 void ProgramBook::left(std::string_view name, const FollowablePtr& plan) {
   Named& programs = named(name);
   for (PlanCase& known : programs.now().cases) {
-    if (known.plan != plan) continue;
+    if (known.plan != plan || known.start_cost.count() == 0) continue;  // the next start may cost something
     const auto iterations = static_cast<nanoseconds::rep>(known.since_start);
     const bool is_paid = known.start_cost <= iterations * saved_by(known, demand_time(programs, known));
     known.unpaid_starts = is_paid ? 0 : known.unpaid_starts + 1;
-    programs.unpaid_starts = is_paid ? 0 : programs.unpaid_starts + 1;
     if (!is_paid) known.awaited = std::max(known.awaited, awaited(programs, known));
   }
 }

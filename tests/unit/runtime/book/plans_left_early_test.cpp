@@ -398,6 +398,8 @@ TEST_CASE("a plan whose starts cost more than it saves waits until a start could
     follows_for(told, 9, 10 * saved);
     CHECK(told.report().on_demand.at(0).why.find("its last starts cost more than they saved") != std::string::npos);
     CHECK(seen_until_offered(told) == times);
+    follows_for(told, 0, nanoseconds{0});  // says nothing
+    CHECK(seen_until_offered(told) == 0);
   }
   follows_for(told, 10, 10 * saved);
   CHECK(seen_until_offered(told) == 0);
@@ -424,25 +426,5 @@ TEST_CASE("as long as times on demand are unknown, an iteration that follows a p
     const nanoseconds predicted = told.plan()->plan.predicted.iteration;
     for (int i = 0; i < 2; ++i) follows_for(told, 3, cost * predicted);
     CHECK(seen_until_offered(told) == (cost == 3 ? 0 : 4));
-  }
-}
-
-TEST_CASE("if the last starts did not pay, the plan of a new cycle waits until it was seen eight times") {
-  for (const int unpaid : {1, 3}) {
-    ToldBook told(ToldBook::untried());
-    sees_a_slow_one(told);
-    const nanoseconds saved = nanoseconds{1'000'000} - told.plan()->plan.predicted.iteration;
-    for (int i = 0; i < unpaid; ++i) {
-      (void)seen_until_offered(told);
-      follows_for(told, 1, 2 * saved);
-    }
-    const std::uint64_t id = told.sees(other_iteration, 2);
-    told.book.iteration_took(id, nanoseconds{1'000'000}, true);
-    REQUIRE(told.book.cases("train").front().plan->program.trace.operations.size() == 7);
-    CHECK((told.book.cases("train").front().offered() == nullptr) == (unpaid == 3));
-    told.sees(other_iteration, 7);
-    CHECK((told.book.cases("train").front().offered() == nullptr) == (unpaid == 3));
-    told.sees(other_iteration);
-    CHECK(told.book.cases("train").front().offered() != nullptr);
   }
 }

@@ -280,8 +280,6 @@ TEST_CASE("a program that goes round in a ring of tensors that fit moves few of 
       CHECK(device.violations().empty());
     }
     CAPTURE(budget.value);
-    CAPTURE(moved[0]);
-    MESSAGE(moved[0], " ", moved[1]);
-    CHECK(moved[1] <= moved[0] + moved[0] / 10 + 20 * ring);
+    CHECK(moved[1] <= moved[0] + 20 * ring);  // more than ten times as many if all starts count as paid
   }
 }
