@@ -128,8 +128,10 @@ void add_replay(CLI::App& program, Chosen& chosen) {
       "Without --budget and --evict-always the calls go to the driver, without the layer.\n"
       "Exit code 1: the host read other bytes than recorded, or a call fails that did not.\n");
   command->callback([&chosen, options, command] {
-    refuse_layer_options(*command, *options);
-    chosen.run = [options] { return run_replay(*options); };
+    chosen.run = [options, command] {
+      refuse_layer_options(*command, *options);
+      return run_replay(*options);
+    };
   });
 }
 

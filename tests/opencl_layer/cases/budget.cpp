@@ -4,7 +4,10 @@
 
 #include "harness.hpp"
 
+#include <malloc.h>
+
 #include <cstdlib>
+#include <thread>
 
 using namespace cases;
 
@@ -310,4 +313,28 @@ CASE(budget, image_that_is_refused_keeps_nothing) {
   expect(made == nullptr, "no image");
   expect(blend_large(setup, kernels, all[1], all[1], all[2]) == CL_SUCCESS, "the buffer of the image may leave");
   for (cl_mem one : all) say_words("one", setup.read(one, large / sizeof(cl_uint)));
+}
+
+// The driver may give an address that one thread has freed to another at once.
+CASE(budget, shared_memory_of_several_threads) {
+  const Setup setup;
+  const auto able = info<cl_device_svm_capabilities>(clGetDeviceInfo, setup.device, CL_DEVICE_SVM_CAPABILITIES);
+  if ((able & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) == 0) return say("no shared memory");
+  mallopt(M_ARENA_MAX, 1);  // PoCL's addresses are those of malloc()
+  std::vector<std::thread> threads;
+  for (cl_uint t = 0; t < 4; ++t) {
+    threads.emplace_back([&setup, t] {
+      for (cl_uint i = 0; i < 10'000; ++i) {
+        const std::size_t size = (std::size_t{16} << 10) + (i * 7 + t) % 16 * 1024;
+        void* const memory = clSVMAlloc(setup.context, CL_MEM_READ_WRITE, size, 0);
+        expect(memory != nullptr, "four of them fit");
+        clSVMFree(setup.context, memory);
+      }
+    });
+  }
+  for (std::thread& one : threads) one.join();
+  void* const most = clSVMAlloc(setup.context, CL_MEM_READ_WRITE, std::size_t{900} << 10, 0);
+  expect(most != nullptr, "nothing of them is counted any more");
+  clSVMFree(setup.context, most);
+  say("all free");
 }

@@ -20,6 +20,16 @@ namespace swapmm::runtime {
 
 using std::chrono::nanoseconds;
 
+namespace {
+
+// Of an iteration with the plan.
+nanoseconds time_of(const PlanCase& plan_case) {
+  return plan_case.times.median().value_or(plan_case.predicted) /
+         static_cast<nanoseconds::rep>(plan_case.members.size());
+}
+
+}  // namespace
+
 void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
   Named& programs = named(name);
   for (PlanCase& known : programs.now().cases) {
@@ -29,30 +39,30 @@ void ProgramBook::diverged(std::string_view name, const FollowablePtr& plan) {
   }
 }
 
-// What a start costs is paid by the iterations that follow the plan. As long as the times on demand are unknown, a plan
-// counts as twice as fast.
+// What a start costs is paid by the iterations that follow the plan: by what they save, or if it is little beside them.
 void ProgramBook::left(std::string_view name, const FollowablePtr& plan) {
   Named& programs = named(name);
   for (PlanCase& known : programs.now().cases) {
     if (known.plan != plan || known.start_cost.count() == 0) continue;  // the next start may cost something
+    constexpr int little = 8;
     const auto iterations = static_cast<nanoseconds::rep>(known.since_start);
-    const bool is_paid = known.start_cost <= iterations * saved_by(known, demand_time(programs, known));
+    const nanoseconds pays = std::max(saved_by(known, demand_time(programs, known)), time_of(known) / little);
+    const bool is_paid = known.start_cost <= iterations * pays;
     known.unpaid_starts = is_paid ? 0 : known.unpaid_starts + 1;
     if (!is_paid) known.awaited = std::max(known.awaited, awaited(programs, known));
   }
 }
 
-// Of an iteration.
+// Of an iteration. As long as the time on demand is unknown, a plan counts as twice as fast.
 nanoseconds ProgramBook::saved_by(const PlanCase& plan_case, const std::optional<DemandTime>& demand) {
-  const nanoseconds takes = plan_case.times.median().value_or(plan_case.predicted);
-  const nanoseconds on_demand = demand ? demand->time : 2 * takes;
-  return std::max(on_demand - takes, nanoseconds{0}) / static_cast<nanoseconds::rep>(plan_case.members.size());
+  const nanoseconds takes = time_of(plan_case);
+  if (!demand) return takes;
+  return std::max(demand->time / static_cast<nanoseconds::rep>(plan_case.members.size()) - takes, nanoseconds{0});
 }
 
 // 2, 8, 32 and so on, or what pays a start if that is more. A plan that saves nothing waits for ever.
 std::size_t ProgramBook::awaited_to_pay(const PlanCase& plan_case, const std::optional<DemandTime>& demand) {
   constexpr std::size_t most = 16;
-  if (plan_case.unpaid_starts < 2) return 0;
   const nanoseconds saved = saved_by(plan_case, demand);
   if (saved.count() == 0) return PlanCase::never;
   const std::size_t times = std::size_t{1} << std::min(2 * plan_case.unpaid_starts - 3, most);
@@ -80,8 +90,7 @@ std::size_t ProgramBook::awaited(const Named& programs) {
 // may cost: an iteration. One that does not promise to be faster than on demand waits long, and for ever once plans
 // were left again and again.
 std::size_t ProgramBook::awaited(const Named& programs, const PlanCase& plan_case) const {
-  if (const std::size_t to_pay = awaited_to_pay(plan_case, demand_time(programs, plan_case)); to_pay != 0)
-    return to_pay;
+  if (plan_case.unpaid_starts >= 2) return awaited_to_pay(plan_case, demand_time(programs, plan_case));
   const std::size_t times = awaited(programs);
   if (times == 0 && (plan_case.state != PlanState::on_trial || !proves_drops_ || plan_case.trusted)) return 0;
   const std::optional<DemandTime> demand = demand_time(programs, plan_case);

@@ -408,12 +408,15 @@ TEST_CASE("a plan whose starts cost more than it saves waits until a start could
 TEST_CASE("a plan that saves nothing is not started again once starts have cost something, until on demand is slower") {
   ToldBook told(ToldBook::untried());
   const std::uint64_t id = told.sees(usual_iteration, 2);
-  told.book.iteration_took(id, told.plan()->plan.predicted.iteration, false);
-  follows_for(told, 100, nanoseconds{0});
+  const nanoseconds predicted = told.plan()->plan.predicted.iteration;
+  told.book.iteration_took(id, predicted, false);
+  for (int i = 0; i < 4; ++i) {
+    follows_for(told, 100, 100 * (predicted / 8));  // little beside the iterations
+    CHECK(seen_until_offered(told) == 0);
+  }
+  follows_for(told, 100, 100 * (predicted / 8) + nanoseconds{1});
   CHECK(seen_until_offered(told) == 0);
-  follows_for(told, 100, nanoseconds{1});
-  CHECK(seen_until_offered(told) == 0);
-  follows_for(told, 100, nanoseconds{1});
+  follows_for(told, 100, 100 * (predicted / 8) + nanoseconds{1});
   CHECK(seen_until_offered(told) == 200);
   for (int i = 0; i < 100; ++i) told.book.iteration_took(id, nanoseconds{1'000'000}, false);
   CHECK(seen_until_offered(told) == 3);  // the first finds out that it saves something
