@@ -79,9 +79,21 @@ int process(const std::string& way, const std::shared_ptr<Exchange>& exchange) {
   return compare(replicas, all, own.replicas);
 }
 
+/// A process that learns that another has ended returns, as a program does that tells its user.
+int handle(const std::shared_ptr<Exchange>& exchange) {
+  try {
+    return process("ends", exchange);
+  } catch (const ReplicaFailed& failure) {
+    std::printf("handled: %s\n", failure.what());
+    return 3;
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string way = count > 1 ? words[1] : "";
-  return mpi::run(count, words, [&](std::shared_ptr<Exchange> exchange) { return process(way, exchange); });
+  return mpi::run(count, words, [&](std::shared_ptr<Exchange> exchange) {
+    return way == "ends, and that is handled" ? handle(exchange) : process(way, exchange);
+  });
 }

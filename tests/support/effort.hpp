@@ -28,11 +28,11 @@ inline bool is_thorough() {
   return !is_slow && is;
 }
 
-/// So many rounds, seeds or cases if all of them run; usually a sixth of them, and one of `part` if they are slow, but
-/// at least one.
+/// So many rounds, seeds or cases if all of them run; usually an eighth of them, and one of `part` if they are slow,
+/// but at least one.
 inline int effort(int all, int part) {
   if (is_thorough()) return all;
-  return std::max(1, all / (is_slow ? part : std::min(part, 6)));
+  return std::max(1, all / (is_slow ? part : std::min(part, 8)));
 }
 
 }  // namespace swapmm::test

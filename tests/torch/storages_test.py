@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storages as such: those that programs hand to PyTorch, and those that get another size."""
 
+import ctypes
 import tempfile
 import types
 import unittest
+import unittest.mock
 import warnings
 
 import torch
@@ -11,6 +13,8 @@ from torch import tensor as tensor_by_name
 from torch.utils.dlpack import to_dlpack as to_dlpack_by_name
 
 import swapmm.torch
+from swapmm.torch import adapter as adapters
+from swapmm.torch.cuda import CudaMemory
 from swapmm.torch.operators import in_groups, signature_of
 
 KiB = 1 << 10
@@ -234,6 +238,50 @@ class StoragesTest(unittest.TestCase):
         self.move()
         self.assertEqual(made.tolist(), [5.0, 7.0])
         self.assertEqual(sparse.to_dense().tolist(), [0.0, 9.0, 11.0, 0.0])
+
+    def test_off_loses_nothing_but_what_has_no_room(self):
+        """PyTorch's allocator refuses one storage."""
+        self.begin()
+        resize, refused = adapters.resize_storage, self.others[5].untyped_storage()
+
+        def refusing(storage, size):
+            if size and storage._cdata == refused._cdata:
+                raise RuntimeError("no room")
+            resize(storage, size)
+
+        with unittest.mock.patch.object(adapters, "resize_storage", refusing):
+            with self.assertRaisesRegex(RuntimeError, "no room"):
+                swapmm.torch.off()
+        for i, other in enumerate(self.others):
+            self.assertEqual(nbytes(other), 0 if i == 5 else MiB)
+            if i != 5:
+                self.assertTrue(torch.equal(other, torch.full((1 << 18,), float(i))))
+
+
+class CudaTest(unittest.TestCase):
+    """What needs no GPU of the memory of one."""
+
+    def memory(self, used, reserved, limit, refused):
+        class Library:
+            def torch_numbers(self, address):
+                (ctypes.c_uint64 * 4).from_address(address)[:] = [each * MiB for each in (used, used, reserved, refused)]
+
+        memory = CudaMemory.__new__(CudaMemory)
+        memory.library, memory._numbers, memory.pool_limit = Library(), (ctypes.c_uint64 * 4)(), limit * MiB
+        return memory
+
+    def test_a_pool_that_refused_grows(self):
+        self.assertEqual(self.memory(1229, 1229, 2048, 0).more_pool(), 0)
+        self.assertGreaterEqual(self.memory(2000, 2000, 2048, 100).more_pool(), 52 * MiB)
+        self.assertGreaterEqual(self.memory(1229, 2048, 2048, 500).more_pool(), 500 * MiB)  # the rest is in pieces
+        self.assertGreater(self.memory(1000, 1000, 2048, 30).more_pool(), 0)  # the driver refused
+
+    def test_other_devices_are_not_the_one_with_the_budget(self):
+        adapter = adapters.Adapter.__new__(adapters.Adapter)
+        adapter.type, adapter.index = "cuda", 1
+        self.assertEqual([adapter.has(torch.device(name)) for name in ("cuda:0", "cuda:1", "cpu")], [False, True, False])
+        adapter.type, adapter.index = "cpu", None
+        self.assertEqual([adapter.has(torch.device(name)) for name in ("cuda:0", "cpu", "cpu:0")], [False, True, True])
 
 
 def nbytes(tensor):

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -98,12 +99,15 @@ class Room {
 
 struct State {
   std::mutex mutex;
-  cudaMemPool_t pool = nullptr;
+  std::map<int, cudaMemPool_t> pools;  // by device
+  cudaMemPool_t pool = nullptr;        // that of `device`
+  int device = 0;
   std::size_t limit = 0;
   std::size_t used = 0;  // bytes of the pool that PyTorch has now
   std::size_t peak = 0;
   std::size_t refused = 0;                      // size of the last request that did not fit
   std::unordered_map<void*, std::size_t> live;  // of the pool
+  std::unordered_set<void*> elsewhere;          // on devices without a budget
   std::vector<Expected> expected;
   Room room;
   void* next = nullptr;  // answers the next request
@@ -133,21 +137,25 @@ bool within_limit(State& now) {
 
 }  // namespace
 
-/// Opens the pool. `most` is what it may never have, in bytes, and `limit` what it may have for now. Returns a
-/// cudaError_t.
+/// Opens the pool of that device. `most` bytes of it stay when PyTorch has freed them, and `limit` is what it may have
+/// for now. Returns a cudaError_t.
 SWAPMM_TORCH_EXPORT int swapmm_torch_open(int device, std::uint64_t most, std::uint64_t limit) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
   now.limit = static_cast<std::size_t>(limit);
   now.peak = now.used;
-  if (now.pool != nullptr) return cudaSuccess;
-  cudaMemPoolProps properties{};
-  properties.allocType = cudaMemAllocationTypePinned;
-  properties.location.type = cudaMemLocationTypeDevice;
-  properties.location.id = device;
-  properties.maxSize = static_cast<std::size_t>(most);
-  cudaError_t status = cudaMemPoolCreate(&now.pool, &properties);
-  if (status != cudaSuccess) return static_cast<int>(status);
+  cudaError_t status = cudaSuccess;
+  cudaMemPool_t& pool = now.pools[device];
+  if (pool == nullptr) {
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.location.type = cudaMemLocationTypeDevice;
+    properties.location.id = device;
+    status = cudaMemPoolCreate(&pool, &properties);
+    if (status != cudaSuccess) return static_cast<int>(status);
+  }
+  now.pool = pool;
+  now.device = device;
   // What was freed stays for the next request.
   std::uint64_t keep = most;
   status = cudaMemPoolSetAttribute(now.pool, cudaMemPoolAttrReleaseThreshold, &keep);
@@ -247,10 +255,25 @@ void* place_for(State& now, std::size_t bytes, std::int64_t request) {
   return now.room.take(bytes);
 }
 
+// The devices beside the manager's have no budget. PyTorch has made `device` the current one.
+void* allocate_elsewhere(State& now, std::size_t size, int device, cudaStream_t stream) {
+  void* made = nullptr;
+  const cudaError_t status = cudaMallocAsync(&made, std::max<std::size_t>(size, 1), stream);
+  if (status == cudaSuccess) {
+    now.elsewhere.insert(made);
+    return made;
+  }
+  (void)cudaGetLastError();
+  now.text = "swapmm: " + std::to_string(size) + " bytes on CUDA device " + std::to_string(device) +
+             ", which has no budget (" + cudaGetErrorString(status) + ")";
+  return nullptr;
+}
+
 // Null: refused, and the text says why.
 void* allocate(std::size_t size, int device, cudaStream_t stream) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
+  if (device != now.device) return allocate_elsewhere(now, size, device, stream);
   if (now.next != nullptr) return std::exchange(now.next, nullptr);
   const std::size_t bytes = std::max<std::size_t>(size, 1);  // PyTorch knows them by address
   const std::int64_t request = now.room.next_request();
@@ -299,6 +322,10 @@ SWAPMM_TORCH_EXPORT void* swapmm_torch_allocate(ssize_t size, int device, cudaSt
 SWAPMM_TORCH_EXPORT void swapmm_torch_free(void* memory, ssize_t /*size*/, int /*device*/, cudaStream_t stream) {
   State& now = state();
   const std::lock_guard lock(now.mutex);
+  if (now.elsewhere.erase(memory) != 0) {
+    (void)cudaFreeAsync(memory, stream);
+    return;
+  }
   const auto found = now.live.find(memory);
   if (found != now.live.end()) {
     now.used -= found->second;

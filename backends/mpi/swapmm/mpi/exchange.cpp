@@ -57,6 +57,7 @@ Exchange::Exchange(MPI_Comm communicator) : exceptions_(std::uncaught_exceptions
   check(MPI_Comm_rank(communicator_, &rank), "MPI_Comm_rank");
   processes_ = static_cast<std::size_t>(size);
   rank_ = static_cast<std::size_t>(rank);
+  has_ended_.resize(processes_);
 }
 
 Exchange::~Exchange() {
@@ -99,6 +100,7 @@ void Exchange::wait_for_send(MPI_Request& request) {
 }
 
 void Exchange::receive(std::size_t from, std::span<std::byte> bytes) {
+  if (has_ended_[from]) throw_ended(from);
   Patience patience;
   for (;;) {
     int there = 0;
@@ -121,8 +123,8 @@ void Exchange::receive(std::size_t from, std::span<std::byte> bytes) {
       throw_notice(from, {reinterpret_cast<const char*>(other.data()), other.size()});
     }
     if (status.MPI_TAG == end_tag) {
-      throw ReplicaFailed("replica process " + std::to_string(from) + " has ended, and process " +
-                          std::to_string(rank_) + " waits for it: do they run equally many steps?");
+      has_ended_[from] = true;
+      throw_ended(from);
     }
     throw ReplicaFailed("replica process " + std::to_string(from) + " sent " + std::to_string(size) + " bytes, and " +
                         std::to_string(bytes.size()) + " were expected");
@@ -141,6 +143,11 @@ void Exchange::require_no_failure() {
                  MPI_STATUS_IGNORE),
         "MPI_Recv");
   throw_notice(static_cast<std::size_t>(status.MPI_SOURCE), {text, static_cast<std::size_t>(size)});
+}
+
+void Exchange::throw_ended(std::size_t from) const {
+  throw ReplicaFailed("replica process " + std::to_string(from) + " has ended, and process " + std::to_string(rank_) +
+                      " waits for it: do they run equally many steps?");
 }
 
 void Exchange::throw_notice(std::size_t from, std::string_view text) {
@@ -167,14 +174,14 @@ void Exchange::end() {
   }
   Patience patience;
   for (std::size_t process = 0; process < processes_; ++process) {
-    int there = process == rank_ ? 1 : 0;
+    if (process == rank_ || has_ended_[process]) continue;
+    int there = 0;
     while (there == 0) {
       check(MPI_Iprobe(static_cast<int>(process), end_tag, communicator_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
       if (there != 0) break;
       require_no_failure();
       patience.pause();
     }
-    if (process == rank_) continue;
     check(MPI_Recv(nullptr, 0, MPI_BYTE, static_cast<int>(process), end_tag, communicator_, MPI_STATUS_IGNORE),
           "MPI_Recv");
   }

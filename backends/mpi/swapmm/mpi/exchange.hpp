@@ -47,6 +47,7 @@ class SWAPMM_EXPORT Exchange : public swapmm::Exchange {
 
  private:
   void require_no_failure();
+  [[noreturn]] void throw_ended(std::size_t from) const;
   [[noreturn]] void throw_notice(std::size_t from, std::string_view text);
   void wait_for_send(MPI_Request& request);
 
@@ -56,6 +57,7 @@ class SWAPMM_EXPORT Exchange : public swapmm::Exchange {
   int exceptions_ = 0;     // that were on their way when it was made
   bool finished_ = false;  // by end(), or after a failure
   std::vector<std::byte> outgoing_;
+  std::vector<bool> has_ended_;  // by process: its message that it has ended was received
 };
 
 }  // namespace swapmm::mpi

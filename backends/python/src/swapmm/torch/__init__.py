@@ -112,6 +112,8 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
     if device.type == "cuda":
         from .cuda import CudaMemory
 
+        if device.index is None:
+            device = _torch.device("cuda", _torch.cuda.current_device())
         if isinstance(size, str) and size.strip().endswith("%"):
             total = _torch.cuda.get_device_properties(device).total_memory
             size = int(total * float(size.strip()[:-1]) / 100)

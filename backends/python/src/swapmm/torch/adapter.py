@@ -34,6 +34,7 @@ class Adapter:
     def __init__(self, memory: Any, options: Dict[str, Any]) -> None:
         self.memory = memory
         self.type = memory.type
+        self.index = memory.device.index  # of several devices of that type; None: there is one
         self.budget = memory.budget
         self.sizes = Sizes()
         self._dead: Deque[Any] = collections.deque()
@@ -110,7 +111,7 @@ class Adapter:
                     if storage is not None:
                         try:
                             self._bring_back(record, storage)
-                        except errors.Error as reason:  # it is lost, and the others are not
+                        except Exception as reason:  # it is lost, and the others are not; PyTorch's refusals are RuntimeErrors
                             failure = failure or reason
                         self._drop(record, storage)
             finally:
@@ -561,11 +562,13 @@ class Adapter:
         """Whether its results are the device's: as it is told, or as its operands are."""
         device = call.kwargs.get("device")
         if isinstance(device, torch.device):
-            return device.type == self.type
+            if device.index is None and device.type == self.type == "cuda":
+                return torch.cuda.current_device() == self.index
+            return self.has(device)
         if call.operands or call.compounds:
             return True
-        there = [tensor.device.type for tensor, _ in call.signature.operands(call.args, call.kwargs)]
-        return self.type in there if there else self.type == "cpu"
+        there = [self.has(tensor.device) for tensor, _ in call.signature.operands(call.args, call.kwargs)]
+        return any(there) if there else self.type == "cpu"
 
     def _find_operands(self, call: Call) -> None:
         for tensor, way in call.signature.operands(call.args, call.kwargs):
@@ -577,7 +580,7 @@ class Adapter:
             # The manager has no storage of another device, and none of what compound tensors are made of.
             if record.__class__ is not Record and not self.is_ours(tensor):
                 call.is_strange = True
-                if tensor.device.type == self.type:
+                if self.has(tensor.device):
                     call.compounds.append((tensor, way))
                 continue
             if tensor.__class__ not in PLAIN:
@@ -611,10 +614,14 @@ class Adapter:
                 if way == OVERWRITE and covers(tensor, record.bytes):
                     use.covers = True
 
+    def has(self, device: torch.device) -> bool:
+        """Whether it is the device with the budget."""
+        return device.type == self.type and (self.index is None or device.index == self.index)
+
     def is_ours(self, tensor: torch.Tensor) -> bool:
         """Whether the tensor has a storage of the device, and is nothing else. Sparse, quantized and nested ones are made
         of others (compound.py)."""
-        return (tensor.device.type == self.type and tensor.layout is torch.strided
+        return (self.has(tensor.device) and tensor.layout is torch.strided
                 and not tensor.is_quantized and not tensor.is_nested)
 
     def _keep_parts(self, compound: torch.Tensor) -> bool:
@@ -622,7 +629,7 @@ class Adapter:
         had some of it."""
         had = False
         for part in parts_of(compound):
-            if part.device.type != self.type:
+            if not self.has(part.device):
                 continue
             storage = storage_of(part)
             known = getattr(storage, ATTRIBUTE, None)
@@ -644,7 +651,7 @@ class Adapter:
 
     def _keep_results_parts(self, call: Call, results: Any) -> None:
         compounds = [tensor for tensor in flat_tensors(results)
-                     if tensor.device.type == self.type and not self.is_ours(tensor)]
+                     if self.has(tensor.device) and not self.is_ours(tensor)]
         self._compound_results = False
         for tensor in compounds:
             self._keep_parts(tensor)

@@ -247,11 +247,13 @@ class CudaMemory(Memory):
         refused = self._numbers[3]
         if not refused:
             return 0
-        return -(-(self._numbers[0] + refused - self.pool_limit) // _POOL_STEP) * _POOL_STEP + _POOL_STEP
+        # It may also have been refused because of what the pool has of the driver, and nobody uses in one piece.
+        has = max(self._numbers[0], self._numbers[2])
+        return -(-max(has + refused - self.pool_limit, 0) // _POOL_STEP) * _POOL_STEP + _POOL_STEP
 
     def close(self) -> None:
-        """From now on the pool has everything."""
-        self.library.torch_limit(self.budget)
+        """From now on the pool may have all that the device has: the program may have more than its budget."""
+        self.library.torch_limit((1 << 64) - 1)
 
     def grow_pool(self, by: int) -> None:
         self.pool_limit += by

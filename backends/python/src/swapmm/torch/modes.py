@@ -396,7 +396,7 @@ class Looks:
     def _any_storage(self, storage: Any) -> Any:
         """Also one that the adapter has not seen yet, and would move."""
         if not hasattr(storage, ATTRIBUTE):
-            return storage if storage.device.type == self.adapter.type and nbytes_of(storage) else None
+            return storage if self.adapter.has(storage.device) and nbytes_of(storage) else None
         return self._known_storage(storage)
 
     def _look(self, storage: Any, _name: str) -> None:
