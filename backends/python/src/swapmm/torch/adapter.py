@@ -309,12 +309,15 @@ class Adapter:
         operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, len(records), 0, 0
         operation.again = None
         self._begin()
+        stream = self.memory.enter()  # PyTorch copies on its own stream
         try:
             for record, place in zip(records, self._addresses):
                 work(record, place)
         except BaseException:
+            self.memory.leave(stream)
             self._library.operation_cancel(self._manager)
             raise
+        self.memory.leave(stream)
         self._running = True
 
     def _begin(self) -> None:
@@ -456,7 +459,9 @@ class Adapter:
             if known.__class__ is Record:
                 self._settle_repeats(known)
                 self.hold(storage)
+                stream = self.memory.enter()
                 self.memory.keep(known)  # before the operation ends: then something else may come to its place
+                self.memory.leave(stream)
                 self._drop(known, storage)
                 self.keep(storage, reason, until_step)
             else:
@@ -705,6 +710,7 @@ class Adapter:
         self._finish()
         self._begin()
         numbers = self._outputs[3:4 * len(large):4].tolist()
+        stream = None
         try:
             if repeats is not None and not operation.follows_plan and repeats.count:
                 repeats.clear()  # the plan was left, and what was missing is made
@@ -737,6 +743,7 @@ class Adapter:
             memory.leave(stream)
             memory.expect_nothing()
         except BaseException:
+            memory.leave(stream)
             memory.close_room()
             memory.expect_nothing()
             if any(use.changes for use in uses.values()):  # some of it may have been done
