@@ -143,7 +143,7 @@ TEST_CASE("a window that is all of a tiny instance finds its optimum") {
   int compared = 0;
   int optimal = 0;
   int gained = 0;
-  for (int round = 0; round < test::effort(180, 15); ++round) {
+  for (int round = 0; round < test::effort(240, 15); ++round) {
     const test::TinyInstance tiny = test::random_tiny_instance(random, round % 2 == 0 ? 0.8 : 0);
     const auto exact = test::least_iteration(tiny.trace, tiny.machine, 100'000);
     if (!exact) continue;

@@ -308,7 +308,7 @@ TEST_CASE("the bound of a plan that may only copy is for plans that may do more,
 TEST_CASE("the bound holds where values are encoded on their way, too, and mixed plans are never slower than copies") {
   std::mt19937_64 random(41);
   int replaying = 0;
-  for (int round = 0; round < effort(120, 9); ++round) {
+  for (int round = 0; round < effort(160, 9); ++round) {
     CAPTURE(round);
     Trace trace = case_with_ways(random);
     encode_on_the_way(trace, random);
