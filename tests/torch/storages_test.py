@@ -258,6 +258,20 @@ class StoragesTest(unittest.TestCase):
                 self.assertTrue(torch.equal(other, torch.full((1 << 18,), float(i))))
 
 
+    def test_a_wrong_budget_leaves_the_first_one(self):
+        self.begin()
+        session = swapmm.torch._session
+        for size, device, text in (("abc", "cpu", "abc"), ("50%", "cpu", "shares are for CUDA"), ("1GB", "meta", "no backend")):
+            with self.assertRaisesRegex(swapmm.Error, text):
+                swapmm.torch.budget(size, device)
+        if not torch.cuda.is_available():
+            with self.assertRaisesRegex(swapmm.UsageError, "no CUDA device"):
+                swapmm.torch.budget("8GB", "cuda")
+        self.assertIs(swapmm.torch._session, session)
+        self.move()
+        self.assertEqual(self.others[3][0].item(), 4.0)
+
+
 class CudaTest(unittest.TestCase):
     """What needs no GPU of the memory of one."""
 

@@ -105,25 +105,32 @@ def budget(size: Union[int, str], device: Any = None, **options: Any) -> None:
     from .adapter import Adapter
     from .places import CpuMemory
 
-    off()
     if device is None:
         device = "cuda" if _torch.cuda.is_available() else "cpu"
     device = _torch.device(device)
+    is_share = isinstance(size, str) and size.strip().endswith("%")
+    if device.type == "cuda":
+        if not _torch.cuda.is_available():
+            raise _errors.UsageError("a budget on CUDA: PyTorch finds no CUDA device")
+        if device.index is None:
+            device = _torch.device("cuda", _torch.cuda.current_device())
+        if is_share:
+            total = _torch.cuda.get_device_properties(device).total_memory
+            size = int(total * float(str(size).strip()[:-1]) / 100)
+    elif device.type != "cpu":
+        raise _errors.UsageError(f"swapmm.torch has no backend for {device}")
+    elif is_share:
+        raise _errors.UsageError(f"a budget of {size}: shares are for CUDA devices, whose memory is known")
+    room = _bytes_of(size)
+    off()  # what is wrong with the arguments leaves the first budget as it was
     if device.type == "cuda":
         from .cuda import CudaMemory
 
-        if device.index is None:
-            device = _torch.device("cuda", _torch.cuda.current_device())
-        if isinstance(size, str) and size.strip().endswith("%"):
-            total = _torch.cuda.get_device_properties(device).total_memory
-            size = int(total * float(size.strip()[:-1]) / 100)
-        memory: Any = CudaMemory(device, _bytes_of(size))
-    elif device.type == "cpu":
-        memory = CpuMemory(_bytes_of(size))
+        memory: Any = CudaMemory(device, room)
+    else:
+        memory = CpuMemory(room)
         # Copies and operators take turns there, so times tell nothing about a plan: it is kept for the bytes it saves.
         options.setdefault("trial_iterations", 0)
-    else:
-        raise _errors.UsageError(f"swapmm.torch has no backend for {device}")
     global _session
     _session = _Session(Adapter(memory, options))
 
