@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Storages as such: those that programs hand to PyTorch, and those that get another size."""
 
+import contextlib
 import ctypes
 import tempfile
 import types
@@ -289,6 +290,26 @@ class CudaTest(unittest.TestCase):
         self.assertGreaterEqual(self.memory(2000, 2000, 2048, 100).more_pool(), 52 * MiB)
         self.assertGreaterEqual(self.memory(1229, 2048, 2048, 500).more_pool(), 500 * MiB)  # the rest is in pieces
         self.assertGreater(self.memory(1000, 1000, 2048, 30).more_pool(), 0)  # the driver refused
+
+    def test_what_is_queued_on_another_stream_is_in_order_also_after_an_error(self):
+        waits = []
+        streams = {name: types.SimpleNamespace(wait_stream=lambda other, name=name: waits.append((name, other)))
+                   for name in ("manager", "program")}
+        memory = CudaMemory.__new__(CudaMemory)
+        memory.device = torch.device("cuda:1")
+        with contextlib.ExitStack() as patches:
+            for owner, name, value in ((torch._C, "_cuda_getCurrentRawStream", lambda index: 7 * index),
+                                       (torch.cuda, "current_stream", lambda device: streams["program"]),
+                                       (torch.cuda, "default_stream", lambda device: streams["manager"])):
+                patches.enter_context(unittest.mock.patch.object(owner, name, value, create=True))
+            with self.assertRaises(KeyError), memory.in_order():
+                self.assertEqual(waits, [("program", streams["manager"])])
+                raise KeyError
+            self.assertEqual(waits[1:], [("manager", streams["program"])])
+            memory.device = torch.device("cuda:0")  # where the current stream is the manager's
+            with memory.in_order():
+                pass
+            self.assertEqual(len(waits), 2)
 
     def test_other_devices_are_not_the_one_with_the_budget(self):
         adapter = adapters.Adapter.__new__(adapters.Adapter)

@@ -309,15 +309,13 @@ class Adapter:
         operation.name, operation.use_count, operation.output_count, operation.scratch_bytes = name, len(records), 0, 0
         operation.again = None
         self._begin()
-        stream = self.memory.enter()  # PyTorch copies on its own stream
         try:
-            for record, place in zip(records, self._addresses):
-                work(record, place)
+            with self.memory.in_order():  # PyTorch copies on its own stream
+                for record, place in zip(records, self._addresses):
+                    work(record, place)
         except BaseException:
-            self.memory.leave(stream)
             self._library.operation_cancel(self._manager)
             raise
-        self.memory.leave(stream)
         self._running = True
 
     def _begin(self) -> None:
@@ -459,9 +457,8 @@ class Adapter:
             if known.__class__ is Record:
                 self._settle_repeats(known)
                 self.hold(storage)
-                stream = self.memory.enter()
-                self.memory.keep(known)  # before the operation ends: then something else may come to its place
-                self.memory.leave(stream)
+                with self.memory.in_order():
+                    self.memory.keep(known)  # before the operation ends: then something else may come to its place
                 self._drop(known, storage)
                 self.keep(storage, reason, until_step)
             else:
@@ -555,9 +552,8 @@ class Adapter:
         if call.sizes:
             call.large = [size for size in call.sizes if size >= SMALL]
         if not call.uses and not call.large and call.sizes is not None and not call.room:
-            stream = self.memory.enter()  # what runs again may read what it changes, on the manager's stream
-            results = self._perform(call)
-            self.memory.leave(stream)
+            with self.memory.in_order():  # what runs again may read what it changes, on the manager's stream
+                results = self._perform(call)
             self._settle(call, self.new_storages(results), [])
             return results
         self._need_iteration()
@@ -710,7 +706,6 @@ class Adapter:
         self._finish()
         self._begin()
         numbers = self._outputs[3:4 * len(large):4].tolist()
-        stream = None
         try:
             if repeats is not None and not operation.follows_plan and repeats.count:
                 repeats.clear()  # the plan was left, and what was missing is made
@@ -725,25 +720,23 @@ class Adapter:
                     memory.places.note(sum(large) + operation.scratch_bytes)
             repeat = Repeat(call, operation.times_again, memory.device) if again and operation.times_again else None
             call.begin(memory, operation.scratch or 0, operation.scratch_bytes)
-            stream = memory.enter()
-            results = self._perform(call)
-            made = self.new_storages(results)
-            placed = [storage for storage in made if nbytes_of(storage) >= SMALL]
-            if not signature.is_known:  # it may have made arrays of them
-                placed = [storage for storage in placed if storage.resizable()]
-                shared = [storage for _, storage in call.operands if not storage.resizable()]
-            call.note(memory, placed)
-            fits = [nbytes_of(storage) for storage in placed] == large
-            if fits:
-                records = list(map(self._new_record, placed, numbers, large))
-                memory.made(list(zip(records, placed, places)))
-                if repeat is not None and repeats is not None:
-                    repeats.add(again, repeat, list(zip(records, placed)))
-            moved = call.end(memory, results, made, placed, fits)
-            memory.leave(stream)
+            with memory.in_order():
+                results = self._perform(call)
+                made = self.new_storages(results)
+                placed = [storage for storage in made if nbytes_of(storage) >= SMALL]
+                if not signature.is_known:  # it may have made arrays of them
+                    placed = [storage for storage in placed if storage.resizable()]
+                    shared = [storage for _, storage in call.operands if not storage.resizable()]
+                call.note(memory, placed)
+                fits = [nbytes_of(storage) for storage in placed] == large
+                if fits:
+                    records = list(map(self._new_record, placed, numbers, large))
+                    memory.made(list(zip(records, placed, places)))
+                    if repeat is not None and repeats is not None:
+                        repeats.add(again, repeat, list(zip(records, placed)))
+                moved = call.end(memory, results, made, placed, fits)
             memory.expect_nothing()
         except BaseException:
-            memory.leave(stream)
             memory.close_room()
             memory.expect_nothing()
             if any(use.changes for use in uses.values()):  # some of it may have been done

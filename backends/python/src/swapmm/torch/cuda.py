@@ -5,16 +5,17 @@ places, and takes everything else from a memory pool with a limit."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import threading
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, ContextManager, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import torch
 
 from .. import _native, errors
 from .operators import address_of, copy_storage, nbytes_of, resize_storage
-from .places import SMALL, Made, Memory, Record
+from .places import NOTHING_TO_WAIT_FOR, SMALL, Made, Memory, Record
 
 _FUNCTIONS = {
         "swapmm_torch_open": (ctypes.c_int, [ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64]),
@@ -269,14 +270,18 @@ class CudaMemory(Memory):
         used, peak, reserved, _ = self._numbers
         return {"pool_used": used, "pool_peak": peak, "pool_reserved": reserved, "pool_limit": self.pool_limit}
 
-    def enter(self) -> Optional[torch.cuda.Stream]:
-        """Operators may be queued on another stream: it waits for the manager's one, and leave() the other way round."""
+    def in_order(self) -> ContextManager[Any]:
+        """What is queued within it is in order with what the manager queues, also on another stream than the manager's: that
+        one waits for the manager's first, and the manager's for that one then, also if something was raised."""
         if torch._C._cuda_getCurrentRawStream(self.device.index or 0) == 0:  # the default one, which the manager knows
-            return None
-        stream = torch.cuda.current_stream(self.device)
-        stream.wait_stream(torch.cuda.default_stream(self.device))
-        return stream
+            return NOTHING_TO_WAIT_FOR
+        return self._on(torch.cuda.current_stream(self.device))
 
-    def leave(self, stream: Optional[torch.cuda.Stream]) -> None:
-        if stream is not None:
-            torch.cuda.default_stream(self.device).wait_stream(stream)
+    @contextlib.contextmanager
+    def _on(self, stream: torch.cuda.Stream) -> Iterator[None]:
+        of_manager = torch.cuda.default_stream(self.device)
+        stream.wait_stream(of_manager)
+        try:
+            yield
+        finally:
+            of_manager.wait_stream(stream)

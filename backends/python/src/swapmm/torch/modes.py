@@ -467,9 +467,8 @@ class Looks:
             with self.adapter.lock, torch.utils._python_dispatch._disable_current_modes():
                 self.adapter.hold(storage)
                 copy = torch.UntypedStorage(nbytes_of(storage))
-                stream = self.adapter.memory.enter()
-                copy_storage(copy, storage)
-                self.adapter.memory.leave(stream)
+                with self.adapter.memory.in_order():
+                    copy_storage(copy, storage)
             setattr(copy, ATTRIBUTE, None)
             self._twins = {k: v for k, v in self._twins.items() if v[1] == self.adapter.operations}
             known = self._twins[key] = (weakref.ref(storage), self.adapter.operations, copy)

@@ -5,9 +5,10 @@ within them: a storage has bytes while its value has a place, else none. CpuMemo
 from __future__ import annotations
 
 import bisect
+import contextlib
 import ctypes
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, ContextManager, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -19,6 +20,8 @@ from .requests import Requests, current
 
 #: Storages below this many bytes stay where they are.
 SMALL = 4096
+#: See in_order() of the memories.
+NOTHING_TO_WAIT_FOR = contextlib.nullcontext()
 
 
 class RecordReference(weakref.ref):  # type: ignore[type-arg]
@@ -293,8 +296,6 @@ class CpuMemory(Memory):
         """Bytes of storages with a place, now, and peak()."""
         return {"storages": self.places.bytes, "storages_peak": self.places.peak}
 
-    def enter(self) -> None:
+    def in_order(self) -> ContextManager[Any]:
         """There are no streams."""
-
-    def leave(self, stream: None) -> None:
-        """There are no streams."""
+        return NOTHING_TO_WAIT_FOR

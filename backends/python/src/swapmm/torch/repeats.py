@@ -128,10 +128,8 @@ class Repeats:
     def before_change(self, kept: Kept) -> None:
         """The value of a small storage changes, or somebody may change it unseen."""
         readers, kept.readers = kept.readers, []
-        stream = self._adapter.memory.enter()
-        with _undispatched():
+        with self._adapter.memory.in_order(), _undispatched():
             copies = [repeat.preserve(kept) for repeat in readers]
-        self._adapter.memory.leave(stream)
         for copy in copies:
             self._adapter.keep(copy, SMALL_REASON)
 
@@ -167,14 +165,12 @@ class Repeats:
                 memory.give(record, place)
         memory.expect(repeat.sizes, places[first:], operation.addresses + 8 * first)
         try:
-            stream = memory.enter()
-            with _undispatched(), _with_settings(repeat.settings), _with_state(repeat.generator, repeat.state):
+            with memory.in_order(), _undispatched(), _with_settings(repeat.settings), _with_state(repeat.generator, repeat.state):
                 results = repeat.function(*repeat.args, **repeat.kwargs)
                 made = [storage for storage in self._adapter.new_storages(results) if nbytes_of(storage) >= SMALL]
                 if [nbytes_of(storage) for storage in made] != repeat.sizes:
                     raise RuntimeError(f"{repeat.function} has made results of other sizes when it ran again")
                 memory.made_again([(*known, place) for known, place in zip(repeat.made, places[first:])], made)
-                memory.leave(stream)
         finally:
             memory.expect_nothing()
 
