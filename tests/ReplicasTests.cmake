@@ -41,6 +41,7 @@ endfunction()
 swapmm_mpi_failure(throws throws "process 1 of 3 ends: out of luck" "process 0 of 3 ends: replica process 1 failed: out of luck"
   "process 2 of 3 ends: replica process 1 failed: out of luck")
 swapmm_mpi_failure(ends ends "replica process 1 has ended")
+swapmm_mpi_failure(ends_early "ends before a long sum" "replica process 1 has ended")
 swapmm_mpi_failure(handled "ends, and that is handled" "handled: replica process 1 has ended")
 # What mpirun says of it, Open MPI's and MPICH's.
 swapmm_mpi_failure(killed "is killed" "ignal")

@@ -132,6 +132,31 @@ TEST_CASE("in an operation the backend's device is the current one, behind it th
   CHECK(fake_cuda::objects() == fake_cuda::Objects{});
 }
 
+TEST_CASE("where the backend's device cannot be made the current one, nothing is done on another one") {
+  fake_cuda::restart({{.name = "the program's"}, {.name = "the backend's"}});
+  const auto refused = [](auto&& call) {
+    const fake_cuda::FailingCall set("cudaSetDevice", cudaErrorDevicesUnavailable);
+    fake_cuda::clear_calls();
+    const std::string text = error_text<BackendError>(call);
+    CHECK(set.happened());
+    CHECK(text.starts_with("cudaSetDevice: "));
+    CHECK(fake_cuda::count("cudaMalloc") + fake_cuda::count("cudaHostAlloc") + fake_cuda::count("cudaMemGetInfo") == 0);
+    CHECK(fake_cuda::count("cudaEventCreateWithFlags") + fake_cuda::count("cudaStreamCreateWithFlags") == 0);
+    CHECK(fake_cuda::current_device() == 0);
+  };
+  refused([] { CheckedBackend(1, cuda::Settings{.measure = false}); });
+  {
+    CheckedBackend backend(1, cuda::Settings{.measure = false});
+    refused([&] { (void)backend.allocate(Bytes{64}); });
+    refused([&] { (void)backend.allocate_host(Bytes{64}, HostKind::pinned); });
+    refused([&] { (void)backend.make_event(); });
+    refused([&] { (void)backend.default_device_budget(); });
+    const auto memory = backend.allocate(Bytes{64});
+    CHECK(fake_cuda::calls().back().number == 1);  // the device
+  }
+  CHECK(fake_cuda::objects() == fake_cuda::Objects{});
+}
+
 TEST_CASE("an error that sticks, found behind a callable, is the loss of the device") {
   fake_cuda::restart();
   {

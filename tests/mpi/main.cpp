@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each process does in the tests of replicas under mpirun: `main WAY`, where WAY says what process 1 does.
+#include <algorithm>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <swapmm/mpi/exchange.hpp>
 #include <swapmm/mpi/run.hpp>
+#include <swapmm/replicas/chain.hpp>
 
 #include "support/replica_network.hpp"
 
@@ -89,11 +93,28 @@ int handle(const std::shared_ptr<Exchange>& exchange) {
   }
 }
 
+/// Sums that are longer than what MPI sends without asking the receiver; only process 0 begins a second one.
+int sum_long(const std::shared_ptr<Exchange>& exchange) {
+  const std::size_t elements = replicas::segment_elements + 1;
+  std::vector<float> values(elements);
+  for (std::uint64_t step = 1; step <= (exchange->rank() == 0 ? 2U : 1U); ++step) {
+    std::fill(values.begin(), values.end(), 1.F);
+    const std::span<float> part(values);
+    replicas::sum_of_all<float>(exchange.get(), {.step = step, .layers = 1, .elements = elements}, {{part}}, 1);
+    const auto wanted = static_cast<float>(exchange->processes());
+    if (std::count(values.begin(), values.end(), wanted) != std::ssize(values)) {
+      throw std::runtime_error("the sum is wrong");
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string way = count > 1 ? words[1] : "";
   return mpi::run(count, words, [&](std::shared_ptr<Exchange> exchange) {
+    if (way == "ends before a long sum") return sum_long(exchange);
     return way == "ends, and that is handled" ? handle(exchange) : process(way, exchange);
   });
 }

@@ -63,9 +63,18 @@ EventHandle new_event(unsigned flags) {
 
 // ---- CurrentDevice
 
-CurrentDevice::CurrentDevice(int device, bool needed) noexcept {
-  int now = device;
+CurrentDevice::CurrentDevice(int device, bool needed) {
   if (!needed) return;
+  int now = device;
+  check(cudaGetDevice(&now), "cudaGetDevice");
+  if (now == device) return;
+  check(cudaSetDevice(device), "cudaSetDevice");
+  before_ = now;
+}
+
+CurrentDevice::CurrentDevice(std::nothrow_t, int device, bool needed) noexcept {
+  if (!needed) return;
+  int now = device;
   forget(cudaGetDevice(&now));
   if (now == device) return;
   const cudaError_t status = cudaSetDevice(device);
@@ -165,7 +174,7 @@ void Session::end_memory(const Memory& memory) noexcept {
 
 void Session::free_waiting() noexcept {
   if (waiting_.empty()) return;
-  const CurrentDevice current(device);
+  const CurrentDevice current(std::nothrow, device);
   for (const Memory& memory : waiting_) {
     switch (memory.kind) {
       case Memory::device: forget(cudaFree(memory.data)); break;
@@ -190,7 +199,7 @@ void Session::finish() {
 
 void Session::finish_quietly() noexcept {
   if (capture != nullptr) return;
-  const CurrentDevice current(device, default_stream);
+  const CurrentDevice current(std::nothrow, device, default_stream);
   for_each_stream([](cudaStream_t stream) { forget(cudaStreamSynchronize(stream)); });
   free_waiting();
 }

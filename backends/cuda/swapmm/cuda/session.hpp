@@ -21,10 +21,14 @@
 namespace swapmm::cuda::detail {
 
 /// While it exists, the given device is the thread's current one, on which the API creates objects. The destructor
-/// restores the caller's device. An error here also occurs in the next call, and is reported there.
+/// restores the caller's device.
 class CurrentDevice {
  public:
-  explicit CurrentDevice(int device, bool needed = true) noexcept;
+  /// Throws BackendError if the device cannot be made the current one: another process has it for itself, or it has no
+  /// memory for a context. The next call would work on the other device then.
+  explicit CurrentDevice(int device, bool needed = true);
+  /// For what gives memory back and waits, which is the same on every device.
+  CurrentDevice(std::nothrow_t, int device, bool needed = true) noexcept;
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
   ~CurrentDevice();

@@ -34,6 +34,28 @@ int as_int(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
+std::size_t size_of(const MPI_Status& status) {
+  int size = 0;
+  check(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
+  return static_cast<std::size_t>(size);
+}
+
+struct Message {
+  std::size_t from = 0;
+  int tag = 0;
+  std::vector<std::byte> bytes;
+
+  [[nodiscard]] std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+};
+
+/// Receives a message that a probe has found.
+Message take(MPI_Message& found, const MPI_Status& status) {
+  Message taken{.from = static_cast<std::size_t>(status.MPI_SOURCE), .tag = status.MPI_TAG, .bytes = {}};
+  taken.bytes.resize(size_of(status));
+  check(MPI_Mrecv(taken.bytes.data(), as_int(taken.bytes.size()), MPI_BYTE, &found, MPI_STATUS_IGNORE), "MPI_Mrecv");
+  return taken;
+}
+
 /// Called in a loop that waits: at first at once, then with pauses, so that devices that are CPUs have theirs.
 class Patience {
  public:
@@ -74,6 +96,8 @@ Exchange::~Exchange() {
 }
 
 void Exchange::send(std::size_t to, std::span<const std::byte> bytes) {
+  look_whether_ended(to);
+  if (has_ended_[to]) throw_ended(to);
   // From memory of its own: if another process fails, MPI may read it for as long as this process lives.
   outgoing_.assign(bytes.begin(), bytes.end());
   MPI_Request request = MPI_REQUEST_NULL;
@@ -81,6 +105,17 @@ void Exchange::send(std::size_t to, std::span<const std::byte> bytes) {
                   &request),
         "MPI_Isend");
   wait_for_send(request);
+}
+
+/// Takes the message of a process that it has ended, if that is there. Values that were sent before it stay.
+void Exchange::look_whether_ended(std::size_t process) {
+  int there = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  check(MPI_Improbe(static_cast<int>(process), end_tag, communicator_, &there, &message, &status), "MPI_Improbe");
+  if (there == 0) return;
+  (void)take(message, status);
+  has_ended_[process] = true;
 }
 
 void Exchange::wait_for_send(MPI_Request& request) {
@@ -100,7 +135,6 @@ void Exchange::wait_for_send(MPI_Request& request) {
 }
 
 void Exchange::receive(std::size_t from, std::span<std::byte> bytes) {
-  if (has_ended_[from]) throw_ended(from);
   Patience patience;
   for (;;) {
     int there = 0;
@@ -109,45 +143,38 @@ void Exchange::receive(std::size_t from, std::span<std::byte> bytes) {
     check(MPI_Improbe(static_cast<int>(from), MPI_ANY_TAG, communicator_, &there, &message, &status), "MPI_Improbe");
     if (there == 0) {
       require_no_failure();
+      if (has_ended_[from]) throw_ended(from);
       patience.pause();
       continue;
     }
-    int size = 0;
-    check(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
-    std::vector<std::byte> other;  // for what does not belong in `bytes`
-    const bool wanted = status.MPI_TAG == data_tag && static_cast<std::size_t>(size) == bytes.size();
-    if (!wanted) other.resize(static_cast<std::size_t>(size));
-    check(MPI_Mrecv(wanted ? bytes.data() : other.data(), size, MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
-    if (wanted) return;
-    if (status.MPI_TAG == failure_tag) {
-      throw_notice(from, {reinterpret_cast<const char*>(other.data()), other.size()});
+    if (status.MPI_TAG == data_tag && size_of(status) == bytes.size()) {
+      check(MPI_Mrecv(bytes.data(), as_int(bytes.size()), MPI_BYTE, &message, MPI_STATUS_IGNORE), "MPI_Mrecv");
+      return;
     }
-    if (status.MPI_TAG == end_tag) {
+    const Message other = take(message, status);
+    if (other.tag == failure_tag) throw_notice(from, other.text());
+    if (other.tag == end_tag) {
       has_ended_[from] = true;
       throw_ended(from);
     }
-    throw ReplicaFailed("replica process " + std::to_string(from) + " sent " + std::to_string(size) + " bytes, and " +
-                        std::to_string(bytes.size()) + " were expected");
+    throw ReplicaFailed("replica process " + std::to_string(from) + " sent " + std::to_string(other.bytes.size()) +
+                        " bytes, and " + std::to_string(bytes.size()) + " were expected");
   }
 }
 
 void Exchange::require_no_failure() {
   int there = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
-  check(MPI_Iprobe(MPI_ANY_SOURCE, failure_tag, communicator_, &there, &status), "MPI_Iprobe");
+  check(MPI_Improbe(MPI_ANY_SOURCE, failure_tag, communicator_, &there, &message, &status), "MPI_Improbe");
   if (there == 0) return;
-  char text[most_text] = {};
-  int size = 0;
-  check(MPI_Get_count(&status, MPI_BYTE, &size), "MPI_Get_count");
-  check(MPI_Recv(text, static_cast<int>(most_text), MPI_BYTE, status.MPI_SOURCE, failure_tag, communicator_,
-                 MPI_STATUS_IGNORE),
-        "MPI_Recv");
-  throw_notice(static_cast<std::size_t>(status.MPI_SOURCE), {text, static_cast<std::size_t>(size)});
+  const Message failure = take(message, status);
+  throw_notice(failure.from, failure.text());
 }
 
 void Exchange::throw_ended(std::size_t from) const {
   throw ReplicaFailed("replica process " + std::to_string(from) + " has ended, and process " + std::to_string(rank_) +
-                      " waits for it: do they run equally many steps?");
+                      " goes on: do they run equally many steps?");
 }
 
 void Exchange::throw_notice(std::size_t from, std::string_view text) {
@@ -172,21 +199,28 @@ void Exchange::end() {
     if (process == rank_) continue;
     check(MPI_Send(nullptr, 0, MPI_BYTE, static_cast<int>(process), end_tag, communicator_), "MPI_Send");
   }
+  has_ended_[rank_] = true;
   Patience patience;
-  for (std::size_t process = 0; process < processes_; ++process) {
-    if (process == rank_ || has_ended_[process]) continue;
-    int there = 0;
-    while (there == 0) {
-      check(MPI_Iprobe(static_cast<int>(process), end_tag, communicator_, &there, MPI_STATUS_IGNORE), "MPI_Iprobe");
-      if (there != 0) break;
-      require_no_failure();
-      patience.pause();
-    }
-    check(MPI_Recv(nullptr, 0, MPI_BYTE, static_cast<int>(process), end_tag, communicator_, MPI_STATUS_IGNORE),
-          "MPI_Recv");
+  while (std::find(has_ended_.begin(), has_ended_.end(), false) != has_ended_.end()) {
+    if (!take_last_message()) patience.pause();
   }
   finished_ = true;
   check(MPI_Comm_free(&communicator_), "MPI_Comm_free");
+}
+
+/// Takes a message of a process that has not ended, from any of them. Values that nobody here will ever receive are
+/// dropped: their sender may wait until they are taken, and must come to see that this process has ended.
+bool Exchange::take_last_message() {
+  require_no_failure();
+  int there = 0;
+  MPI_Message message = MPI_MESSAGE_NULL;
+  MPI_Status status;
+  check(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, communicator_, &there, &message, &status), "MPI_Improbe");
+  if (there == 0) return false;
+  const Message taken = take(message, status);
+  if (taken.tag == failure_tag) throw_notice(taken.from, taken.text());
+  if (taken.tag == end_tag) has_ended_[taken.from] = true;
+  return true;
 }
 
 void Exchange::gather_failed() noexcept {

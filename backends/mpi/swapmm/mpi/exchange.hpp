@@ -40,7 +40,8 @@ class SWAPMM_EXPORT Exchange : public swapmm::Exchange {
   /// @}
 
   /// Tells that this process exchanges nothing more, and waits until all others have told so, too. Throws ReplicaFailed
-  /// if one of them has failed. One that still waits for this process gets ReplicaFailed.
+  /// if one of them has failed. One that still sends to this process or waits for it gets ReplicaFailed; values that
+  /// are on their way by then are dropped.
   void end();
   /// Waits until all processes have called this, at most some seconds. For processes that end after a failure.
   void gather_failed() noexcept;
@@ -49,7 +50,9 @@ class SWAPMM_EXPORT Exchange : public swapmm::Exchange {
   void require_no_failure();
   [[noreturn]] void throw_ended(std::size_t from) const;
   [[noreturn]] void throw_notice(std::size_t from, std::string_view text);
+  void look_whether_ended(std::size_t process);
   void wait_for_send(MPI_Request& request);
+  bool take_last_message();
 
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::size_t processes_ = 0;
