@@ -25,6 +25,10 @@ UNREPEATABLE = {"cumsum", "cumprod", "logcumsumexp", "max_unpool2d", "max_unpool
                 "_unsafe_masked_index_put_accumulate", "index_add", "scatter_add", "scatter_reduce", "_unsafe_index_put", "index_put", "_index_put_impl",
                 "put", "histc", "bincount", "kthvalue", "median", "nanmedian", "nll_loss2d_forward", "segment_reduce", "_ctc_loss",
                 "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn", "multinomial"}
+#: Their rules for the meta device tell less than their kernels make: a workspace for the backward operator, or a loss in
+#: the storage of all its terms.
+UNDERSTATED = {"mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "_cudnn_rnn", "miopen_rnn", "cudnn_batch_norm", "_batch_norm_with_update",
+               "mse_loss", "smooth_l1_loss", "soft_margin_loss", "binary_cross_entropy", "_embedding_bag_forward_only"}
 #: They replace the storage of a tensor, or change its size.
 RESHAPING = {"set_", "resize_", "resize_as_", "_resize_output_"}
 #: The types of scalars in schemas. They are given for tensors, too.
@@ -102,7 +106,7 @@ class Signature:
         self.outlives = namespace in COLLECTIVES
         self.name = plain if namespace == "aten" else f"{namespace}.{plain}"
         # A program's own may do anything on the meta device but tell sizes, unless they have a rule for it.
-        self.tells_sizes = self.is_known or _has_kernel(_full_name(schema), "Meta")
+        self.tells_sizes = name not in UNDERSTATED if self.is_known else _has_kernel(_full_name(schema), "Meta")
         self.key = self.name.encode()
         self.key_at = address_of_text(self.key)
         tags = {getattr(tag, "name", "") for tag in getattr(function, "tags", ())}
