@@ -305,6 +305,31 @@ TEST_CASE("the bound of a plan that may only copy is for plans that may do more,
   CHECK(copies.lower_bound >= compute_of(trace));
 }
 
+TEST_CASE("no planner's plan is faster than the bound that another planner gives for the same trace and machine") {
+  std::mt19937_64 random(67);
+  int above_compute = 0;
+  for (int i = 0; i < rounds / 2; ++i) {
+    Trace trace = case_with_ways(random);
+    if (trace.ranges.empty()) add_ranges(trace, random);
+    const v2::Machine machine = v2::from_version_1(random_machine_for(trace, random, 110));
+    nanoseconds fastest = nanoseconds::max();
+    nanoseconds largest{0};
+    std::string who;
+    for (const NamedPlanner& planner : planners()) {
+      const Result<v2::Plan> plan = v2::make_plan(planner.name, trace, machine);
+      if (!plan) continue;
+      fastest = std::min(fastest, plan->predicted.iteration);
+      if (plan->predicted.lower_bound <= largest) continue;
+      largest = plan->predicted.lower_bound;
+      who = planner.name;
+    }
+    CHECK_MESSAGE(largest <= fastest, "case " << i << ": the bound of " << who << " is " << largest.count()
+                                              << " ns, and a plan takes " << fastest.count());
+    above_compute += largest > compute_of(trace) ? 1 : 0;
+  }
+  CHECK(above_compute > 0);
+}
+
 TEST_CASE("the bound holds where values are encoded on their way, too, and mixed plans are never slower than copies") {
   std::mt19937_64 random(41);
   int replaying = 0;

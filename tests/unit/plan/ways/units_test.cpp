@@ -104,6 +104,25 @@ TEST_CASE("over a slow link units are recomputed, and the plan is valid in versi
   CHECK(best->predicted.iteration <= plan->predicted.iteration);
 }
 
+TEST_CASE("the bound of the baseline is one for plans that divide tensors, too") {
+  // Whole tensors have to leave for each other. Half of x is never needed, and the other half fits beside y.
+  Trace trace;
+  trace.tensors = {{"x", Bytes{80}, TensorKind::persistent, 0}, {"y", Bytes{60}, TensorKind::transient, 0}};
+  const nanoseconds ten{10};
+  trace.operations = {{"change x", ten, {}, {}, {TensorId{0}}},
+                      {"make y", ten, {}, {TensorId{1}}, {}},
+                      {"use y", ten, {TensorId{1}}, {}, {}}};
+  for (TraceOperation& operation : trace.operations) operation.in_pieces = true;
+  trace.ranges = {{OperationId{0}, TensorId{0}, Bytes{0}, Bytes{40}}};
+  const v2::Machine small = v2::from_version_1(machine(100, 1'000'000'000));
+  const Result<v2::Plan> whole = v2::make_plan("checkpoint-units", trace, small);
+  const Result<v2::Plan> divided = v2::make_plan("best", trace, small);
+  REQUIRE((whole && divided));
+  CHECK(divided->predicted.iteration == 3 * ten);
+  CHECK(whole->predicted.iteration > 3 * ten);
+  CHECK(whole->predicted.lower_bound == 3 * ten);
+}
+
 TEST_CASE("where nothing may run again, the baseline copies") {
   Trace trace = layers(16);
   for (TraceOperation& operation : trace.operations) operation.replayable = false;

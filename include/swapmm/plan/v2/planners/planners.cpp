@@ -131,7 +131,8 @@ Result<Plan> plan_with_old_planner(std::string_view planner, const Trace& trace,
         planner == "best" ? plan_with_ways(trace, old, options) : plan_checkpoint_units(trace, old, options);
     if (!made) return made.problem();
     Result<Plan> plan = from_ways(trace, *made);
-    if (plan && forbids_ways(trace, options.ways)) {
+    const Ways of_units{.recompute = options.ways.recompute, .compress = false, .pieces = false};
+    if (plan && forbids_ways(trace, planner == "best" ? options.ways : of_units)) {
       std::chrono::nanoseconds& known = plan->predicted.lower_bound;
       known = std::min(known, bound_for_all_ways(trace, old, plan->predicted.compute));
     }
