@@ -13,19 +13,25 @@
 namespace {
 
 using swapmm::opencl::layer::CycleFinder;
+using swapmm::opencl::layer::HostPart;
 
-/// Commands as a text: each letter is one; a capital letter is a read of the host.
+/// Commands as a text: each character is one; a capital letter is a read of the host, and in '{' and '|' it gives
+/// values.
 class Run {
  public:
   /// Marks where iterations begin '(', end ')' and are left '!'.
   std::string operator()(const std::string& commands) {
     std::string told;
     for (const char c : commands) {
-      const CycleFinder::Step step = finder.next(static_cast<std::uint64_t>(c), c >= 'A' && c <= 'Z');
+      const HostPart host = c >= 'A' && c <= 'Z'   ? HostPart::reads
+                            : c == '{' || c == '|' ? HostPart::gives
+                                                   : HostPart::none;
+      const CycleFinder::Step step = finder.next(static_cast<std::uint64_t>(c), host);
       if (step.leaves) told += '!';
       if (step.begins) told += '(';
       told += c;
       if (step.ends) told += ')';
+      if (step.ends && follows) finder.followed();
     }
     return told;
   }
@@ -35,6 +41,7 @@ class Run {
     return told;
   }
   CycleFinder finder;
+  bool follows = false;  ///< iterations follow plans
 };
 
 std::string repeated(std::size_t count, const std::string& text) {
@@ -85,6 +92,60 @@ TEST_CASE("without reads of the host, eight times and 2,048 commands make a cycl
   Run few;
   (void)few.times(7, std::string(400, '-').replace(0, 1, "+"));
   CHECK(few.finder.found() == 0);
+}
+
+TEST_CASE("without reads, four times and 128 commands make a cycle in which the host gives something") {
+  const std::string step = "{|" + repeated(19, "ab") + "yz";  // 42 commands
+  Run run;
+  CHECK(run("xyzxy") == "xyzxy");
+  CHECK(run.times(4, step) == repeated(4, step));
+  CHECK(run.finder.found() == 1);
+  CHECK(run.times(2, step) == "(" + step + ")(" + step + ")");
+  CHECK(run("xyz") == "xyz");
+  CHECK(run(step) == "(" + step + ")");
+
+  Run inside;  // the program's own loop begins elsewhere
+  CHECK(inside.times(3, step.substr(20) + step.substr(0, 20)).find('(') == std::string::npos);
+  const std::string told = inside.times(3, step.substr(20) + step.substr(0, 20));
+  CHECK(told.ends_with("(" + step + ")(" + step.substr(0, 20)));
+
+  Run few;
+  (void)few.times(12, "{abcdefghi");  // 120 commands
+  CHECK(few.finder.found() == 0);
+  CHECK(few("{abcdefghi").find('(') == std::string::npos);
+  CHECK(few("{abcdefghi") == "({abcdefghi)");
+
+  Run uploads;
+  (void)uploads.times(1000, "{");
+  CHECK(uploads.finder.found() == 0);
+}
+
+TEST_CASE("steps that follow a plan stay iterations, with an evaluation now and then") {
+  for (const std::string& step : {std::string("abcdefgR"), "{|" + repeated(24, "ab")}) {
+    CAPTURE(step);
+    const std::string all = repeated(10, step) + "pqS";
+    Run run;
+    run.follows = true;
+    (void)run(all);
+    CHECK(run.finder.found() == 1);
+    for (int i = 0; i < 4; ++i) CHECK(run(all) == repeated(10, "(" + step + ")") + "pqS");
+    CHECK(run.finder.found() == 1);
+
+    Run without;  // no plan is found for them
+    (void)without.times(4, all);
+    CHECK(without.finder.found() == 2);
+    CHECK(without(all) == "(" + all + ")");
+  }
+}
+
+TEST_CASE("a sequence of which steps with plans are the smaller part is one of its own") {
+  Run run;
+  run.follows = true;
+  (void)run.times(3, "abcR");
+  const std::string all = "abcRabcR" + repeated(4, "xyz") + "S";
+  CHECK(run.times(2, all) == repeated(2, "(abcR)(abcR)" + repeated(4, "xyz") + "S"));
+  CHECK((run(all) + run(all)).ends_with("(" + repeated(4, "xyz") + "SabcRabcR)(" + repeated(4, "xyz") + "S"));
+  CHECK(run.finder.found() == 2);
 }
 
 TEST_CASE("an evaluation in between leaves nothing, and the next step is an iteration at once") {
@@ -139,7 +200,7 @@ TEST_CASE("commands that never repeat make no cycle") {
   CycleFinder finder;
   std::mt19937_64 random(1);
   for (int i = 0; i < 300'000; ++i) {
-    const CycleFinder::Step step = finder.next(random(), random() % 16 == 0);
+    const CycleFinder::Step step = finder.next(random(), random() % 16 == 0 ? HostPart::reads : HostPart::none);
     REQUIRE(!(step.begins || step.ends || step.leaves));
   }
   CHECK(finder.found() == 0);
@@ -150,7 +211,10 @@ TEST_CASE("a step of 30,000 commands is found; a longer one than the finder keep
     CycleFinder finder;
     std::uint64_t begins = 0;
     for (std::size_t round = 0; round < 5; ++round) {
-      for (std::size_t i = 0; i < length; ++i) begins += finder.next(i * 0x9e3779b97f4a7c15U, i + 1 == length).begins;
+      for (std::size_t i = 0; i < length; ++i) {
+        const HostPart host = i + 1 == length ? HostPart::reads : HostPart::none;
+        begins += finder.next(i * 0x9e3779b97f4a7c15U, host).begins;
+      }
     }
     CHECK(finder.found() == (length == 30'000 ? 1 : 0));
     CHECK(begins == (length == 30'000 ? 3 : 0));

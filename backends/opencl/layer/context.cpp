@@ -456,7 +456,7 @@ std::uint64_t Context::begin_command(Core& runtime, const Command& command, cons
   if (!swaps_) swaps_ = scheduler_.options().observe != 0 && runtime.has_swapped();
   if (!swaps_) return 0;
   const std::uint64_t token = token_of(command, bundle.parts());
-  iterations_.before(runtime, token, command.host_reads);
+  iterations_.before(runtime, token, command.host);
   return token;
 }
 

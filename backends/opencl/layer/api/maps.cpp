@@ -66,7 +66,7 @@ void* CL_API_CALL map_buffer(cl_command_queue handle, cl_mem buffer, cl_bool blo
     if (invalidates) return enqueue(*queue, place, mark);
     return enqueue(*queue, place, [=, use = Use(memory)](Context& context, cl_event* native) {
       const cl_int status = on_range(
-          context, {"map", size, true}, *use, Access::read, offset, size, native,
+          context, {"map", size, HostPart::reads}, *use, Access::read, offset, size, native,
           [&](cl_command_queue on, cl_mem root, std::size_t from, cl_uint n, const cl_event* list) {
             return down.clEnqueueReadBuffer(on, root, CL_FALSE, from, size, address, n, list, native);
           },
@@ -105,7 +105,8 @@ cl_int unmap_buffer(Queue& queue, Memory& memory, void* address, const Place& pl
     return enqueue(queue, place, [=, use = Use(&memory)](Context& context, cl_event* native) {
       wait_until_read(context, mapping.read);
       const cl_int status = on_range(
-          context, {"unmap", mapping.size}, *use, Access::write, mapping.offset - use->origin(), mapping.size, native,
+          context, {"unmap", mapping.size, HostPart::gives}, *use, Access::write, mapping.offset - use->origin(),
+          mapping.size, native,
           [&](cl_command_queue on, cl_mem root, std::size_t to, cl_uint n, const cl_event* list) {
             return down.clEnqueueWriteBuffer(on, root, CL_FALSE, to, mapping.size, mapping.address, n, list, native);
           },

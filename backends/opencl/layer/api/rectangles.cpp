@@ -90,7 +90,8 @@ cl_int CL_API_CALL read_rectangle(cl_command_queue handle, cl_mem buffer, cl_boo
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER_RECT, count, waits, event, blocking != CL_FALSE};
   const auto make_intent = [=] {
-    return intent_on_range({"read rectangle", what.detail(), true}, *memory, Access::read, 0, memory->facts().size);
+    return intent_on_range({"read rectangle", what.detail(), HostPart::reads}, *memory, Access::read, 0,
+                           memory->facts().size);
   };
   return enqueue(
       *queue, place,
@@ -128,8 +129,8 @@ cl_int CL_API_CALL write_rectangle(cl_command_queue handle, cl_mem buffer, cl_bo
     // Rows that lie side by side are one range, perhaps the whole buffer.
     const std::size_t begin = packed ? what.device.begin() : 0;
     const std::size_t size = packed ? what.device.end(what.region) - begin : 1;
-    return intent_on_range({"write rectangle", what.detail()}, *memory, packed ? Access::write : Access::update, begin,
-                           size);
+    return intent_on_range({"write rectangle", what.detail(), HostPart::gives}, *memory,
+                           packed ? Access::write : Access::update, begin, size);
   };
   return enqueue(
       *queue, place,

@@ -36,7 +36,7 @@ cl_int CL_API_CALL read_buffer(cl_command_queue handle, cl_mem buffer, cl_bool b
   if (!host_may_read(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_READ_BUFFER, count, waits, event, blocking != CL_FALSE};
   if (size == 0) return enqueue(*queue, place, mark, no_buffers);
-  const Command command{"read", size, true};
+  const Command command{"read", size, HostPart::reads};
   return enqueue(
       *queue, place,
       [=, use = Use(memory)](Context& context, cl_event* native) {
@@ -75,7 +75,7 @@ cl_int CL_API_CALL write_buffer(cl_command_queue handle, cl_mem buffer, cl_bool 
   if (!host_may_write(*memory)) return CL_INVALID_OPERATION;
   const Place place{CL_COMMAND_WRITE_BUFFER, count, waits, event, blocking != CL_FALSE};
   if (size == 0) return enqueue(*queue, place, mark, no_buffers);
-  const Command command{"write", size};
+  const Command command{"write", size, HostPart::gives};
   const auto write = [=, use = Use(memory)](Context& context, cl_event* native, const void* bytes) {
     return on_range(
         context, command, *use, Access::write, offset, size, native,

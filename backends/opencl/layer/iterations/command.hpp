@@ -13,11 +13,18 @@ namespace swapmm::opencl::layer {
   return hash ^ (hash >> 32U);
 }
 
+/// What the host does in a command.
+enum class HostPart : std::uint8_t {
+  none,
+  reads,  ///< what the device computed
+  gives,  ///< values to the device
+};
+
 /// What a command is, apart from its buffers.
 struct Command {
   std::string_view name;     ///< for messages
   std::uint64_t detail = 0;  ///< tells commands of one name apart, but not their objects: sizes and the like
-  bool host_reads = false;   ///< the host reads what the device computed
+  HostPart host = HostPart::none;
 };
 
 /// A number for what a command does, the same for the same command on other buffers of these sizes.

@@ -11,13 +11,20 @@ namespace swapmm::opencl::layer {
 namespace {
 
 constexpr std::size_t context_length = 4;
-constexpr std::size_t short_repeats = 8;
-constexpr std::size_t short_commands = 2048;
+// How often a sequence runs in a row, and how many commands that are, before it is a cycle.
+struct Proof {
+  std::size_t repeats = 2;
+  std::size_t commands = 0;
+};
+constexpr Proof proof_of(HostPart mark) {
+  if (mark == HostPart::reads) return {2, 0};
+  return mark == HostPart::gives ? Proof{4, 128} : Proof{8, 2048};
+}
 constexpr std::size_t matched_at_once = 64;  // bounds the work for one command
 
 }  // namespace
 
-CycleFinder::CycleFinder() : tokens_(2 * longest_period), reads_(2 * longest_period), places_(4 * longest_period) {}
+CycleFinder::CycleFinder() : tokens_(2 * longest_period), counts_(2 * longest_period), places_(4 * longest_period) {}
 
 std::size_t CycleFinder::longest() const {
   std::size_t most = 0;
@@ -25,12 +32,12 @@ std::size_t CycleFinder::longest() const {
   return most;
 }
 
-CycleFinder::Step CycleFinder::next(std::uint64_t token, bool host_reads) {
+CycleFinder::Step CycleFinder::next(std::uint64_t token, HostPart host) {
   const Step step = go_on(token);
-  remember(token, host_reads);
+  remember(token, host);
   follow_period(token);
   if (current_ == none && is_cycle()) add_cycle();
-  read_before_ = host_reads;
+  read_before_ = host == HostPart::reads;
   return step;
 }
 
@@ -38,6 +45,10 @@ std::optional<std::uint64_t> CycleFinder::expected(std::size_t ahead) const {
   if (current_ == none) return std::nullopt;
   const std::vector<std::uint64_t>& tokens = cycles_[current_].tokens;
   return tokens[(position_ + ahead) % tokens.size()];
+}
+
+void CycleFinder::followed() {
+  if (current_ != none && position_ == 0) cycles_[current_].has_plan = true;
 }
 
 // ---- within cycles
@@ -89,10 +100,12 @@ bool CycleFinder::change_cycle(std::uint64_t token) {
 
 // ---- finding them
 
-void CycleFinder::remember(std::uint64_t token, bool host_reads) {
-  const std::uint32_t before = count_ == 0 ? 0 : reads_until(count_ - 1);
+void CycleFinder::remember(std::uint64_t token, HostPart host) {
+  Count count = count_ == 0 ? Count{} : counted(count_ - 1);
+  if (host == HostPart::reads) ++count.reads;
+  if (host == HostPart::gives) ++count.gives;
   tokens_[count_ % tokens_.size()] = token;
-  reads_[count_ % reads_.size()] = before + (host_reads ? 1U : 0U);
+  counts_[count_ % counts_.size()] = count;
   ++count_;
 }
 
@@ -118,30 +131,45 @@ void CycleFinder::follow_period(std::uint64_t token) {
   place = {context, count_};
 }
 
-bool CycleFinder::is_cycle() const {
-  if (period_ == 0 || period_known_ || run_ < period_) return false;
-  const std::uint64_t before = count_ - period_;
-  if (reads_until(count_ - 1) != reads_until(before - 1)) return true;
-  return run_ >= (short_repeats - 1) * period_ && run_ + period_ >= short_commands;
+// What tells where the last period begins.
+HostPart CycleFinder::mark_of_period() const {
+  const Count now = counted(count_ - 1);
+  const Count before = counted(count_ - 1 - period_);
+  if (now.reads != before.reads) return HostPart::reads;
+  const std::size_t given = now.gives - before.gives;
+  return given != 0 && given != period_ ? HostPart::gives : HostPart::none;  // a loop of uploads alone is no step
 }
 
-// Where in the last period a cycle is to begin: behind a read of the host if there is one, and where the next commands
-// come only once.
+bool CycleFinder::is_cycle() const {
+  if (period_ == 0 || period_known_ || run_ < period_) return false;
+  const Proof proof = proof_of(mark_of_period());
+  return run_ >= (proof.repeats - 1) * period_ && run_ + period_ >= proof.commands;
+}
+
+// Where in the last period a cycle is to begin: behind a read of the host if there is one, else with the first of the
+// commands in which the host gives something, and where the next commands come only once.
 std::size_t CycleFinder::first_of_period() const {
   const std::uint64_t begin = count_ - period_;
-  const auto read = [&](std::size_t i) {
-    const std::uint64_t position = begin + (i + period_ - 1) % period_;
-    return reads_until(position) != reads_until(position - 1);
+  const HostPart mark = mark_of_period();
+  const auto host = [&](std::size_t i) {
+    const std::uint64_t position = begin + i % period_;
+    const Count now = counted(position);
+    const Count before = counted(position - 1);
+    return now.reads != before.reads ? HostPart::reads : now.gives != before.gives ? HostPart::gives : HostPart::none;
+  };
+  const auto may_begin = [&](std::size_t i) {
+    if (mark == HostPart::none) return true;
+    const HostPart last = host(i + period_ - 1);
+    return mark == HostPart::reads ? last == mark : host(i) == mark && last != mark;
   };
   const auto token = [&](std::size_t i) { return at(begin + i % period_); };
-  const bool any_read = reads_until(count_ - 1) != reads_until(begin - 1);
   std::size_t first = none;
   for (std::size_t i = 0; i < period_; ++i) {
-    if (any_read && !read(i)) continue;
+    if (!may_begin(i)) continue;
     if (first == none) first = i;
     bool once = true;
     for (std::size_t j = 0; j < period_ && once; ++j) {
-      once = j == i || token(j) != token(i) || token(j + 1) != token(i + 1) || (any_read && !read(j));
+      once = j == i || token(j) != token(i) || token(j + 1) != token(i + 1) || !may_begin(j);
     }
     if (once) return i;
     if (i - first > 16) break;  // bounds the work
@@ -149,18 +177,42 @@ std::size_t CycleFinder::first_of_period() const {
   return first;
 }
 
+// Whether three quarters of these commands are cycles that follow plans. A long sequence of these, with an evaluation
+// at its end, would have to be observed twice before it had a plan of its own.
+bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens) const {
+  const auto known_at = [&](std::size_t i) {
+    std::size_t most = 0;
+    for (const Cycle& cycle : cycles_) {
+      const std::size_t size = cycle.tokens.size();
+      if (!cycle.has_plan || size <= most || size > tokens.size() - i || size == tokens.size()) continue;
+      if (std::equal(cycle.tokens.begin(), cycle.tokens.end(),
+                     std::next(tokens.begin(), static_cast<std::ptrdiff_t>(i))))
+        most = size;
+    }
+    return most;
+  };
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < tokens.size();) {
+    const std::size_t size = known_at(i);
+    known += size;
+    i += std::max<std::size_t>(size, 1);
+  }
+  return 4 * known >= 3 * tokens.size();
+}
+
 void CycleFinder::add_cycle() {
   period_known_ = true;
   const std::size_t first = first_of_period();
   const std::uint64_t begin = count_ - period_;
   Cycle added;
-  added.after_read = reads_until(count_ - 1) != reads_until(begin - 1);
+  added.after_read = mark_of_period() == HostPart::reads;
   added.used = count_;
   added.tokens.reserve(period_);
   for (std::size_t i = 0; i < period_; ++i) added.tokens.push_back(at(begin + (first + i) % period_));
   auto same =
       std::find_if(cycles_.begin(), cycles_.end(), [&](const Cycle& cycle) { return cycle.tokens == added.tokens; });
   if (same == cycles_.end()) {
+    if (is_mostly_planned(added.tokens)) return;
     ++found_;
     if (cycles_.size() == most_cycles) {
       cycles_.erase(std::min_element(cycles_.begin(), cycles_.end(),

@@ -6,15 +6,19 @@
 #include <optional>
 #include <vector>
 
+#include "command.hpp"
+
 namespace swapmm::opencl::layer {
 
 /// Finds the iterations of a program in the sequence of its commands, without marks: a sequence that repeats. Commands
 /// are numbers (tokens) that tell what they do, but not with which objects.
 ///
-/// A sequence becomes a cycle when it has run twice in a row and the host reads something in it, or when it has run
-/// eight times in a row, with 2,048 commands or more. So the layers of a network, which repeat within a step, are not
-/// taken for iterations. A cycle begins behind a read of the host. It is recognized wherever it comes again, so other
-/// commands may come in between.
+/// A sequence becomes a cycle when it has run twice in a row and the host reads something in it; when it has run four
+/// times in a row, with 128 commands or more, and the host gives something in it; or when it has run eight times in a
+/// row, with 2,048 commands or more. So the layers of a network, which repeat within a step, are not taken for
+/// iterations. A cycle begins behind a read of the host, or else with what the host gives. It is recognized wherever it
+/// comes again, so other commands may come in between. What is mostly cycles that follow plans becomes no cycle of its
+/// own: it would have to be observed anew.
 ///
 /// Time: a few hash operations per command; the length of a cycle when it is found. Memory: at most 3.5 MB, and 8 bytes
 /// for each command of at most 8 cycles.
@@ -28,11 +32,13 @@ class CycleFinder {
     bool begins = false;  ///< a new iteration begins with it
     bool ends = false;    ///< the current iteration ends with it
   };
-  [[nodiscard]] Step next(std::uint64_t token, bool host_reads);
+  [[nodiscard]] Step next(std::uint64_t token, HostPart host = HostPart::none);
 
   /// The token of a command to come, if the program goes on as it did: `ahead` commands after the next one.
   [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const;
 
+  /// The iteration that ends with the last command followed a plan.
+  void followed();
   /// Ends the current iteration for a reason that is not in the sequence.
   void leave() { current_ = none; }
 
@@ -47,17 +53,25 @@ class CycleFinder {
  private:
   static constexpr std::size_t none = ~std::size_t{0};
 
+  /// Commands up to and including one.
+  struct Count {
+    std::uint32_t reads = 0;
+    std::uint32_t gives = 0;
+  };
   struct Cycle {
     std::vector<std::uint64_t> tokens;
     bool after_read = false;  // it begins behind a read of the host
+    bool has_plan = false;    // an iteration has followed one
     std::uint64_t used = 0;
   };
 
   [[nodiscard]] std::uint64_t at(std::uint64_t position) const { return tokens_[position % tokens_.size()]; }
-  [[nodiscard]] std::uint32_t reads_until(std::uint64_t position) const { return reads_[position % reads_.size()]; }
-  void remember(std::uint64_t token, bool host_reads);
+  [[nodiscard]] Count counted(std::uint64_t position) const { return counts_[position % counts_.size()]; }
+  void remember(std::uint64_t token, HostPart host);
   void follow_period(std::uint64_t token);
   [[nodiscard]] bool is_cycle() const;
+  [[nodiscard]] HostPart mark_of_period() const;
+  [[nodiscard]] bool is_mostly_planned(const std::vector<std::uint64_t>& tokens) const;
   void add_cycle();
   [[nodiscard]] std::size_t first_of_period() const;
   [[nodiscard]] Step go_on(std::uint64_t token);
@@ -66,7 +80,7 @@ class CycleFinder {
 
   // The last commands.
   std::vector<std::uint64_t> tokens_;  // ring
-  std::vector<std::uint32_t> reads_;   // ring: reads of the host up to and including that command
+  std::vector<Count> counts_;          // ring
   std::uint64_t count_ = 0;            // commands so far
   bool read_before_ = true;            // the previous command was a read of the host
 

@@ -18,9 +18,9 @@ class Iterations {
   /// Called before a command is given to the runtime. May throw what the runtime throws; then the command is outside
   /// iterations.
   template <class Core>
-  void before(Core& core, std::uint64_t token, bool host_reads) {
+  void before(Core& core, std::uint64_t token, HostPart host) {
     if (!finder_) finder_.emplace();
-    const CycleFinder::Step step = finder_->next(token, host_reads);
+    const CycleFinder::Step step = finder_->next(token, host);
     if (step.leaves || step.begins) end(core, false);
     ends_ = step.ends;
     ++length_;
@@ -70,6 +70,7 @@ class Iterations {
     open_ = false;
     ++ended_;
     if (whole) last_whole_ = ended_;
+    if (whole && core.follows_plan()) finder_->followed();
     last_length_ = length_;
     if (whole) {
       patience_.iteration_ended(Patience::Clock::now());
