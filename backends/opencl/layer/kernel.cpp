@@ -171,7 +171,7 @@ Command Kernel::command(const access::Sizes& sizes, const std::vector<Argument>&
     const bool gone = argument.memory && argument.memory->gone();
     detail = mixed(detail, static_cast<std::uint64_t>(argument.set) | argument.size << 3U | (gone ? 4U : 0U));
   }
-  return {name_, detail, false};
+  return {name_, detail, HostPart::none};
 }
 
 void Kernel::add_buffers(Bundle& bundle, const std::vector<Argument>& arguments, const access::Decision& decision) {
