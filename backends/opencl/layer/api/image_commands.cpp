@@ -127,7 +127,7 @@ template <class Run>
 cl_int between(Context& context, Memory& buffer, Access access, cl_event* native, Run&& run) {
   Bundle bundle;
   bundle.add(buffer, access);
-  return on_buffer(context, {"image copy", 0, false}, bundle, buffer, native, run);
+  return on_buffer(context, {"image copy", 0, HostPart::none}, bundle, buffer, native, run);
 }
 
 cl_int CL_API_CALL image_to_buffer(cl_command_queue handle, cl_mem image, cl_mem buffer, const size_t* origin,
