@@ -301,7 +301,9 @@ Result<Plan> make_plan(std::string_view planner, const Trace& trace, const Machi
       planning::predict(trace, *plan);
       plan->predicted.lower_bound = bound;
     }
-    return plan;
+    // The planners for many memories know one place in the host for an input.
+    const bool is_for_many = planner == "best" || planner == "belady" || planner == "on-demand";
+    if (plan || !is_for_many || !planning::changes_input_that_host_reads(trace)) return plan;
   }
   if (!trace.lingering.empty())
     return Problem{"values linger in the trace, and plans for this machine do not keep them"};
