@@ -238,6 +238,7 @@ TEST_CASE("plans with any ways are valid in version 2, take as long there, and a
 TEST_CASE("the mixed plan is never slower than the one that only copies, and says how far it may be from the best") {
   std::mt19937_64 random(17);
   int faster = 0;
+  int limited_plans = 0;
   for (int round = 0; round < effort(180, 18); ++round) {
     CAPTURE(round);
     const Trace trace = case_with_ways(random);
@@ -256,15 +257,20 @@ TEST_CASE("the mixed plan is never slower than the one that only copies, and say
     PlanningOptions limits;
     limits.ways = {.recompute = chance(random, 0.5), .compress = chance(random, 0.5), .pieces = false};
     const Result<v2::Plan> limited = v2::make_plan("best", trace, v2::from_version_1(machine), limits);
-    REQUIRE(limited);
-    CHECK(limited->predicted.lower_bound <= mixed->plan.predicted.iteration);
-    CHECK(mixed->plan.predicted.iteration <= limited->predicted.iteration);  // traces are small
-    CHECK(limited->predicted.lower_bound >= compute_of(trace));
+    if (limited) {
+      ++limited_plans;
+      CHECK(limited->predicted.lower_bound <= mixed->plan.predicted.iteration);
+      CHECK(mixed->plan.predicted.iteration <= limited->predicted.iteration);  // traces are small
+      CHECK(limited->predicted.lower_bound >= compute_of(trace));
+    } else {  // version 2 has one place in the host for an input and for what it reads
+      CHECK(limited.problem().message.ends_with("there is one place in the host for both"));
+    }
     const Result<WrittenTrace> replayed = with_ways(trace, mixed->ways);
     REQUIRE(replayed);
     CHECK(validate(replayed->trace, mixed->plan).empty());
   }
   if (!is_slow) CHECK(faster > 0);
+  CHECK(limited_plans > 0);
 }
 
 TEST_CASE("the bound of a plan that may only copy is for plans that may do more, too") {

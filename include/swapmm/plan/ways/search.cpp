@@ -305,6 +305,8 @@ class WaysSearch {
   /// Whether its plan cannot become, or is unlikely to become, the fastest one.
   [[nodiscard]] bool is_behind(const TurnOfBest& turn) const {
     if (fastest_ == nullptr || fastest_ == &turn) return false;
+    // Copies alone run to their end where that is quick, so that no other way makes a plan slower.
+    if (turn.choice.ways.empty() && !turn.is_other && trace_.operations.size() <= small_trace) return false;
     const nanoseconds best = fastest_->run->reached();
     if (turn.choice.relaxed >= best) return true;
     return turn.run && static_cast<double>(turn.run->reached().count()) >
