@@ -377,27 +377,6 @@ class WaysSearch {
   Problem problem_{"no time for a plan"};
 };
 
-/// All ways of using fewer kinds of ways, at least one, of those that the trace has and that are allowed.
-std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
-  Ways there = ways_in(trace);
-  // Where forms may be used, tensors that have some are not divided.
-  there.pieces = there.pieces || std::ranges::any_of(trace.ranges, [&](const AccessRange& range) {
-                   return !forms_of(trace, range.tensor).empty();
-                 });
-  std::vector<bool Ways::*> kinds;
-  for (bool Ways::*const kind : {&Ways::recompute, &Ways::compress, &Ways::pieces}) {
-    if (there.*kind && allowed.*kind) kinds.push_back(kind);
-  }
-  std::vector<Ways> fewer;
-  if (trace.operations.size() > small_trace) return fewer;
-  const unsigned all = (1U << kinds.size()) - 1;
-  for (unsigned chosen = 1; chosen < all; ++chosen) {
-    Ways& ways = fewer.emplace_back(Ways{.recompute = false, .compress = false, .pieces = false});
-    for (std::size_t k = 0; k < kinds.size(); ++k) ways.*kinds[k] = (chosen >> k & 1U) != 0;
-  }
-  return fewer;
-}
-
 Result<PlanWithWays> plan_with_all_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                         const WaysOptions& options) {
   const Trace allowed = only_ways(trace, limits.ways);
@@ -465,7 +444,8 @@ namespace swapmm {
 Result<PlanWithWays> plan_with_ways(const Trace& trace, const Machine& machine, const PlanningOptions& limits,
                                     const WaysOptions& options) {
   if (!trace.engines.empty()) return Problem{"operations name engines"};
-  const std::vector<Ways> fewer = planning::fewer_ways(trace, limits.ways);
+  const bool is_small = trace.operations.size() <= planning::small_trace;
+  const std::vector<Ways> fewer = is_small ? planning::fewer_ways(trace, limits.ways) : std::vector<Ways>{};
   const auto searches = static_cast<double>(fewer.size() + 1);
   const auto within_share = [&](std::size_t search) {
     const auto before = static_cast<double>(search);

@@ -133,6 +133,25 @@ Ways ways_in(const Trace& trace) {
           .pieces = std::ranges::any_of(trace.operations, &TraceOperation::in_pieces)};
 }
 
+std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed) {
+  Ways there = ways_in(trace);
+  // Where forms may be used, tensors that have some are not divided.
+  there.pieces = there.pieces || std::ranges::any_of(trace.ranges, [&](const AccessRange& range) {
+                   return !forms_of(trace, range.tensor).empty();
+                 });
+  std::vector<bool Ways::*> kinds;
+  for (bool Ways::*const kind : {&Ways::recompute, &Ways::compress, &Ways::pieces}) {
+    if (there.*kind && allowed.*kind) kinds.push_back(kind);
+  }
+  std::vector<Ways> fewer;
+  const unsigned all = (1U << kinds.size()) - 1;
+  for (unsigned chosen = 1; chosen < all; ++chosen) {
+    Ways& ways = fewer.emplace_back(Ways{.recompute = false, .compress = false, .pieces = false});
+    for (std::size_t k = 0; k < kinds.size(); ++k) ways.*kinds[k] = (chosen >> k & 1U) != 0;
+  }
+  return fewer;
+}
+
 bool has_ways(const Trace& trace, const Ways& ways) {
   const Ways there = ways_in(trace);
   return (ways.compress && there.compress) || (ways.recompute && there.recompute);

@@ -64,6 +64,8 @@ class ValueHistory {
 [[nodiscard]] Trace only_ways(Trace trace, const Ways& ways);
 /// The kinds of ways that the trace has; pieces, if operations work with any.
 [[nodiscard]] Ways ways_in(const Trace& trace);
+/// All ways of using fewer kinds of ways, at least one, of those that the trace has and that are allowed.
+[[nodiscard]] std::vector<Ways> fewer_ways(const Trace& trace, const Ways& allowed);
 /// Whether there is anything that without_ways() leaves out.
 [[nodiscard]] bool has_ways(const Trace& trace);
 /// The same for only_ways() with these.
