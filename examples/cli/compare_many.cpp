@@ -22,10 +22,11 @@ struct Compared {
   std::string planner;
   Result<v2::Plan> plan;
   std::chrono::nanoseconds took{0};
+  std::chrono::nanoseconds bound{0};  // the best one of any planner for this trace
 };
 
-std::optional<double> gap_of(const v2::Plan& plan) {
-  const std::optional<double> above = ratio(plan.predicted.iteration, plan.predicted.lower_bound);
+std::optional<double> gap_of(const Compared& row) {
+  const std::optional<double> above = ratio(row.plan->predicted.iteration, row.bound);
   return above ? std::optional(*above - 1) : std::nullopt;
 }
 
@@ -40,14 +41,18 @@ ExitCode compare_many(const CompareMany& asked, std::string_view machine_text) {
   Progress progress(asked.quiet);
   for (const Trace& trace : traces) {
     bool any = false;
+    const std::size_t first = rows.size();
+    std::chrono::nanoseconds bound{0};
     for (const std::string& planner : asked.planners) {
       progress.begin(printable(trace.name) + ", " + planner);
       const auto start = std::chrono::steady_clock::now();
       Result<v2::Plan> plan = plan_for_many(planner, trace, machine, asked.limit, asked.ways, progress);
       const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
       any = any || plan;
+      if (plan) bound = std::max(bound, plan->predicted.lower_bound);
       rows.push_back({trace.name, planner, std::move(plan), took});
     }
+    for (std::size_t i = first; i < rows.size(); ++i) rows[i].bound = bound;
     if (!any) code = ExitCode::no;
   }
   progress.end();
@@ -57,7 +62,8 @@ ExitCode compare_many(const CompareMany& asked, std::string_view machine_text) {
       json::object one{{"trace", json_name(row.trace)}, {"planner", row.planner}, {"planning_ns", row.took.count()}};
       if (row.plan) {
         one["predicted"] = to_json(*row.plan);
-        one["gap"] = json_number(gap_of(*row.plan));
+        one["lower_bound_ns"] = row.bound.count();
+        one["gap"] = json_number(gap_of(row));
       } else {
         one["problem"] = json_name(row.plan.problem().message);
       }
@@ -75,7 +81,7 @@ ExitCode compare_many(const CompareMany& asked, std::string_view machine_text) {
       const v2::Prediction& predicted = row.plan->predicted;
       cells.push_back(text::time_text(predicted.iteration));
       cells.push_back(ratio_text(fraction_of_ideal(predicted.compute, predicted.iteration)));
-      cells.push_back(percent(gap_of(*row.plan)));
+      cells.push_back(percent(gap_of(row)));
       for (const Bytes bytes : predicted.links) cells.push_back(decimal_size(bytes));
       cells.push_back(text::time_text(row.took));
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -293,6 +294,15 @@ TEST_CASE("compare takes a machine with many memories") {
   CHECK(rows[0].at("planner") == "belady");
   CHECK(rows[1].at("predicted").at("iteration_ns").as_int64() <= rows[0].at("predicted").at("iteration_ns").as_int64());
   CHECK(run_program({"compare", two_weights(), "--machine", machine_file(), "--csv"}).code == 2);
+  double bound = 0;
+  for (const auto& row : answer.at("rows").as_array()) {
+    bound = std::max(bound, number(row.as_object(), "predicted.lower_bound_ns"));
+  }
+  for (const auto& each : answer.at("rows").as_array()) {  // gaps are to the best bound of any planner
+    const object& row = each.as_object();
+    CHECK(number(row, "lower_bound_ns") == bound);
+    CHECK(number(row, "gap") == doctest::Approx(number(row, "predicted.iteration_ns") / bound - 1));
+  }
 }
 
 TEST_CASE("machines are known by name, and an unknown name is answered with the list") {
