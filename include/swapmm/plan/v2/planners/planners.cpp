@@ -203,7 +203,7 @@ Result<Plan> spread_near_or_far(std::string_view planner, const Trace& trace, co
 /// The fastest of what all planners find that take such a machine. `bound` is asked for when it is needed: it may take
 /// as long as a first good plan.
 Result<Plan> plan_best(const Trace& trace, const Machine& machine, const PlanningOptions& options,
-                       const planning::LazyBound& bound) {
+                       const planning::LazyBound& bound, planning::SearchFor searched) {
   constexpr auto furthest = planning::Victim::used_furthest_ahead;
   constexpr auto least_recent = planning::Victim::least_recently_used;
   std::vector<Result<Plan>> serial{plan_on_demand(furthest, trace, machine)};
@@ -236,8 +236,9 @@ Result<Plan> plan_best(const Trace& trace, const Machine& machine, const Plannin
     }
   };
   // What searches takes all the time that it is given. In small traces the others take next to none.
-  const bool spreads_first = swapmm::planning::is_by_clock(options) && trace.engines.size() <= 1 &&
-                             trace.operations.size() <= planning::few_operations && has_time();
+  const bool spreads_first = searched == planning::SearchFor::plan && swapmm::planning::is_by_clock(options) &&
+                             trace.engines.size() <= 1 && trace.operations.size() <= planning::few_operations &&
+                             has_time();
   if (spreads_first) offer_spread(swapmm::planning::in_part_of_time(options, 0, 0.2));
   const std::optional<planning::SpareMemory> spare = planning::SpareMemory::find(trace, machine);
   const auto offer_with_spare = [&](Result<Plan> plan) {
@@ -266,8 +267,8 @@ Result<Plan> plan_for_many(std::string_view planner, const Trace& trace, const M
   if (planner == "belady") return plan_on_demand(planning::Victim::used_furthest_ahead, trace, machine);
   if (planner == "best") {
     const planning::CopyPlanner copies = [&](const Trace& program, const PlanningOptions& limits,
-                                             const planning::LazyBound& at_least) {
-      return plan_best(program, machine, limits, at_least);
+                                             const planning::LazyBound& at_least, planning::SearchFor searched) {
+      return plan_best(program, machine, limits, at_least, searched);
     };
     return planning::search_ways(trace, machine, options, copies, bound);
   }

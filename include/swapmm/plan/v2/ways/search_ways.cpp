@@ -93,8 +93,8 @@ class ManyWaysSearch {
   Result<Plan> run() {
     const Trace allowed = swapmm::planning::only_ways(trace_, options_.ways);
     if (swapmm::planning::has_ways(allowed)) parts_ = way_parts(allowed, machine_);
-    if (parts_.empty()) return copies_(trace_, options_, bound_);
-    offer(copies_(trace_, in_part_of_time(0, end_of_copies), bound_));
+    if (parts_.empty()) return copies_(trace_, options_, bound_, SearchFor::plan);
+    offer(copies_(trace_, in_part_of_time(0, end_of_copies), bound_, SearchFor::plan));
     if (is_optimal()) return *std::move(best_);
     choose();
     const std::size_t count = choices_.size();
@@ -104,7 +104,8 @@ class ManyWaysSearch {
     const bool is_small = swapmm::planning::changes_of(allowed, WaysOptions().planned) > 0;
     if (is_small && !is_optimal()) change_best();
     if (best_choice_ && has_time(1) && !is_optimal()) {
-      offer(plan_for(*best_choice_, in_part_of_time(is_small ? end_of_changes : end_of_short_plans, 1)));
+      offer(
+          plan_for(*best_choice_, in_part_of_time(is_small ? end_of_changes : end_of_short_plans, 1), SearchFor::plan));
     }
     if (!best_) return *problem_;
     return *std::move(best_);
@@ -163,7 +164,8 @@ class ManyWaysSearch {
 
   /// A short plan for the ways. They become the best choice if it is no slower than that of the last one.
   void try_ways(const Choice& choice, const PlanningOptions& limits) {
-    const Result<Plan> plan = plan_for(choice, swapmm::planning::for_short_search(limits, short_search));
+    const Result<Plan> plan =
+        plan_for(choice, swapmm::planning::for_short_search(limits, short_search), SearchFor::worth);
     if (plan && (!best_choice_ || plan->predicted.iteration <= time_of_choice_)) {
       best_choice_ = choice;
       time_of_choice_ = plan->predicted.iteration;
@@ -221,11 +223,11 @@ class ManyWaysSearch {
     return ways;
   }
 
-  [[nodiscard]] Result<Plan> plan_for(const Choice& choice, const PlanningOptions& options) const {
+  [[nodiscard]] Result<Plan> plan_for(const Choice& choice, const PlanningOptions& options, SearchFor searched) const {
     const WaysBack ways = of_whole(choice);
     const Result<WrittenTrace> written = with_ways(trace_, ways);
     if (!written) return written.problem();
-    Result<Plan> moves = copies_(written->trace, options, bound_);
+    Result<Plan> moves = copies_(written->trace, options, bound_, searched);
     if (!moves) return moves;
     Plan plan = with_commands_of_ways(trace_, *written, ways, *std::move(moves));
     if (const auto violations = validate(trace_, plan); !violations.empty()) {

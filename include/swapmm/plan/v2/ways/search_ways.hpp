@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include <swapmm/base/result.hpp>
@@ -11,9 +12,13 @@
 
 namespace swapmm::v2::planning {
 
+enum class SearchFor : std::uint8_t {
+  plan,   ///< to be followed
+  worth,  ///< that tells what a choice is worth
+};
 /// Plans for traces in which values are only copied, on a machine that it knows.
-using CopyPlanner =
-    std::function<Result<Plan>(const Trace& trace, const PlanningOptions& options, const LazyBound& bound)>;
+using CopyPlanner = std::function<Result<Plan>(const Trace& trace, const PlanningOptions& options,
+                                               const LazyBound& bound, SearchFor searched)>;
 
 /// Plans for a trace in which values can come back in other ways than by copies, on a machine with many memories. Ways
 /// are chosen as if all memories but the device were one host (plan_with_ways()), which has several speeds: that of all
