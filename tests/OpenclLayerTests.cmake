@@ -60,12 +60,14 @@ add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_bu
   iterations.layers_within:40)
 add_test(NAME opencl_layer.plan_shares_without_reads COMMAND ${plan_shares} --warm-up 1200 --runs 2
   iterations.layers_without_reads:3600)
+add_test(NAME opencl_layer.plan_shares_with_few_reads COMMAND ${plan_shares} --warm-up 20 --runs 3
+  iterations.read_every_tenth_step:160)
 add_test(NAME opencl_layer.plan_shares_with_failures COMMAND ${plan_shares} iterations.launch_refused_in_each_step:40
   iterations.buffer_refused_in_each_step:40 iterations.image_tried_in_each_step:40:20
   iterations.large_launch_tried_in_each_step:40:20)
 add_test(NAME opencl_layer.waits_for_values COMMAND ${plan_shares} --values iterations.loss_known_early:40
   iterations.loss_known_early_blocking:40)
-set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_without_reads opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
+set_tests_properties(opencl_layer.plan_shares opencl_layer.plan_shares_without_reads opencl_layer.plan_shares_with_few_reads opencl_layer.plan_shares_with_failures opencl_layer.waits_for_values PROPERTIES LABELS opencl_layer TIMEOUT 600)
 
 # What needs no copy is not copied.
 add_test(NAME opencl_layer.few_moves COMMAND Python3::Interpreter ${layer_tests}/few_moves.py --cases $<TARGET_FILE:swapmm_opencl_cases>

@@ -56,6 +56,26 @@ CASE(iterations, kept_buffers) {
   release_buffers(layers);
 }
 
+/// The host gives values in each step, and reads the loss now and then.
+CASE(iterations, read_every_tenth_step) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto weights = buffers_of(setup, 3, 1), layers = buffers_of(setup, 8, 20);
+  Words losses;
+  for (cl_uint step = 0; step < 4 * steps; ++step) {
+    write(setup, layers[0], numbers(100 + step));
+    step_of(setup, kernels, weights, layers);
+    if (step % 10 != 9) continue;
+    kernels.blend(setup.queue, layers[1], weights[0], weights[1]);
+    losses.push_back(read_one(setup, layers[1]));
+  }
+  say_words("losses", losses);
+  say_all(setup, "layer", layers);
+  say_all(setup, "weights", weights);
+  release_buffers(weights);
+  release_buffers(layers);
+}
+
 CASE(iterations, ping_pong) {
   const Setup setup;
   const Kernels kernels(setup);
