@@ -436,11 +436,11 @@ bool Context::resolve(const Bundle& bundle, bool may_change_nothing, std::vector
   for (const Bundle::Part& part : bundle.parts()) {
     Tensor tensor;
     if (!part.root->tensor(tensor)) return false;
-    // Bytes that nobody wrote may be anything, so an update of them overwrites all.
+    // Bytes that nobody wrote may be anything: whatever the first command finds there is their value from then on.
     const auto& record = *tensor.record;
     const bool undefined = !record.has_value() && record.value.missing_reason == runtime::MissingReason::never_written;
     Access access = may_change_nothing && part.access == Access::write ? Access::update : part.access;
-    if (undefined && access == Access::update) access = Access::write;
+    if (undefined) access = Access::write;
     items.push_back({tensor.record, access, tensor.serial});
     need += round_up(record.bytes, alignment_);
   }
