@@ -57,7 +57,7 @@ set(plan_shares Python3::Interpreter ${layer_tests}/plan_shares.py --cases $<TAR
   --watch $<TARGET_FILE:swapmm_opencl_watch> --layer $<TARGET_FILE:swapmm_opencl_layer>)
 add_test(NAME opencl_layer.plan_shares COMMAND ${plan_shares} iterations.kept_buffers:40 iterations.ping_pong:40
   iterations.made_anew:40 iterations.released_late:40 iterations.new_state_each_step:40 iterations.arguments_kept:40
-  iterations.layers_within:40)
+  iterations.layers_within:40 iterations.reads_what_nobody_wrote:40)
 add_test(NAME opencl_layer.plan_shares_without_reads COMMAND ${plan_shares} --warm-up 1200 --runs 2
   iterations.layers_without_reads:3600)
 add_test(NAME opencl_layer.plan_shares_with_few_reads COMMAND ${plan_shares} --warm-up 20 --runs 3

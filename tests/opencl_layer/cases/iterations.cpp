@@ -76,6 +76,27 @@ CASE(iterations, read_every_tenth_step) {
   release_buffers(layers);
 }
 
+/// As matrix products do that add nothing to what is there: its values matter to nobody.
+CASE(iterations, reads_what_nobody_wrote) {
+  const Setup setup;
+  const Kernels kernels(setup);
+  const auto weights = buffers_of(setup, 3, 1), layers = buffers_of(setup, 8, 20);
+  cl_mem unwritten = setup.buffer();
+  Words losses;
+  for (cl_uint step = 0; step < steps; ++step) {
+    write(setup, layers[0], numbers(100 + step));
+    OK(clEnqueueCopyBuffer(setup.queue, unwritten, layers[1], 0, 0, 64, 0, nullptr, nullptr));
+    step_of(setup, kernels, weights, layers);
+    losses.push_back(read_one(setup, weights[0]));
+  }
+  say_words("losses", losses);
+  say_all(setup, "layer", layers);
+  say_all(setup, "weights", weights);
+  release_buffers({unwritten});
+  release_buffers(weights);
+  release_buffers(layers);
+}
+
 CASE(iterations, ping_pong) {
   const Setup setup;
   const Kernels kernels(setup);
