@@ -19,11 +19,13 @@
 #include <swapmm/answers/planning.hpp>
 #include <swapmm/answers/simulation.hpp>
 #include <swapmm/answers/stall_search.hpp>
+#include <swapmm/ir/liveness.hpp>
 #include <swapmm/plan/planners.hpp>
 #include <swapmm/plan/simulate.hpp>
 #include <swapmm/plan/stalls.hpp>
 
 #include "support/plain_traces.hpp"
+#include "support/plan_text.hpp"
 
 using namespace swapmm;
 using namespace swapmm::test;
@@ -285,4 +287,84 @@ TEST_CASE("what a plan does is told anew, whatever it predicts") {
   CHECK(answers::fraction_of_ideal(nanoseconds{0}, nanoseconds{5}) == std::nullopt);
   CHECK(answers::json_number(std::nullopt).is_null());
   CHECK(answers::json_name("a\xff") == "a\xEF\xBF\xBD");
+}
+
+TEST_CASE("the figures of a question replace those of a machine, the largest allocation too") {
+  const Trace trace = unused_constants(1);
+  Machine machine = test::machine(1000);
+  machine.max_allocation = Bytes{500};
+  answers::MachineFigures figures;
+  figures.max_allocation = Bytes{100};
+  const Result<Machine> made = answers::machine_with(figures, machine, trace);
+  REQUIRE(made);
+  CHECK(made->max_allocation == Bytes{100});
+  CHECK(made->device_budget == Bytes{1000});
+  CHECK(answers::has_figures(figures));
+}
+
+TEST_CASE("if disturbances make every iteration faster, what is lost is below zero, the worst included") {
+  using std::chrono::nanoseconds;
+  Simulation calm;
+  calm.compute = nanoseconds{50};
+  calm.iteration = nanoseconds{100};
+  const std::vector<answers::Draw> draws = {{nanoseconds{80}, nanoseconds{50}}, {nanoseconds{64}, nanoseconds{48}}};
+  const answers::Summary summary = answers::summarize(draws, calm);
+  CHECK(summary.mean == nanoseconds{72});
+  CHECK(summary.worst == nanoseconds{80});
+  CHECK(summary.worst_lost == -0.125);
+  CHECK(summary.mean_lost == (-0.125 - 0.25) / 2);
+}
+
+TEST_CASE("the bound of a comparison is the largest one, whichever planner in the list has it") {
+  Watched watcher;
+  const Trace trace = unused_constants(1);
+  const Machine one = machine(100);
+  for (const auto& bounds : {std::vector<int>{1, 2, 3}, {3, 2, 1}, {2, 3, 1}}) {
+    std::size_t next = 0;
+    const answers::PredictBy predict = [&](const std::string&, const Trace&, const Machine&) {
+      Prediction prediction;
+      prediction.iteration = std::chrono::nanoseconds{6};
+      prediction.lower_bound = std::chrono::nanoseconds{bounds[next++]};
+      return answers::Predicted{prediction};
+    };
+    std::vector<answers::Comparison> rows;
+    answers::compare_planners({"a", "b", "c"}, predict, trace, answers::setting_for(trace, 1, one, Bytes{10}), watcher,
+                              rows);
+    REQUIRE(rows.size() == 3);
+    for (const answers::Comparison& row : rows) {
+      CHECK(row.bound == std::chrono::nanoseconds{3});
+      CHECK(answers::gap_of(row) == 1.0);
+    }
+  }
+}
+
+TEST_CASE("stalls end where an iteration takes at most a thousandth more than with all memory") {
+  Watched watcher;
+  Trace trace = unused_constants(10);
+  for (std::uint32_t t = 0; t < 10; ++t) trace.operations.push_back(operation("o", 10, {t}));
+  Plan plan = test::plan(trace, machine(20), {}, {});
+  plan.predicted.iteration = std::chrono::nanoseconds{20'000};
+  plan.predicted.compute = std::chrono::nanoseconds{10'000};
+  const Liveness liveness = analyze_liveness(trace, Bytes{1});
+  REQUIRE(liveness.peak == Bytes{100});
+  for (const auto& each : {std::pair(10'010, 50), std::pair(10'011, 80)}) {
+    const auto little_more = each.first;
+    const auto from = each.second;
+    CAPTURE(little_more);
+    // 10,000 ns from 80 bytes on, a little more from 50 bytes on.
+    const answers::PlanOn plan_on = [&, more = little_more](const Machine& on) {
+      Plan made = plan;
+      made.machine = on;
+      made.predicted.iteration = std::chrono::nanoseconds{on.device_budget >= Bytes{80}   ? 10'000
+                                                          : on.device_budget >= Bytes{50} ? more
+                                                                                          : 20'000};
+      return answers::Planned{made, {}, {}};
+    };
+    const answers::StallEnd end = answers::find_stall_end(trace, plan, liveness, plan_on, watcher);
+    REQUIRE(end.budget);
+    CHECK(*end.budget >= Bytes{static_cast<std::uint64_t>(from)});
+    CHECK(*end.budget <= Bytes{static_cast<std::uint64_t>(from) + 2});
+    CHECK(end.always == std::chrono::nanoseconds{0});
+    CHECK_FALSE(end.first_that_fits);
+  }
 }

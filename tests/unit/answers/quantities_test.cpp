@@ -197,3 +197,16 @@ TEST_CASE("sizes are told in the powers of 1000 that budgets are written in") {
   CHECK(decimal_size(Bytes{1'234'000'000'000}) == "1.23 TB");
   CHECK(bytes_in(decimal_size(Bytes{8'000'000'000})) == 8'000'000'000);
 }
+
+TEST_CASE("a slow link may have a ten-thousandth of its speed, and no less") {
+  CHECK(parse_slow_link("0.01%@20%"));
+  CHECK(!parse_slow_link("0.00999%@20%"));
+  CHECK(parse_slow_link("100%@100%"));
+}
+
+TEST_CASE("a budget without unit is a share up to below 2, and has 24 digits at most") {
+  CHECK(parse_budget("1.999"));
+  CHECK(!parse_budget("2.0"));
+  CHECK(parse_bandwidth("0.100000000000000000000001GB/s"));    // 24 digits
+  CHECK(!parse_bandwidth("0.1000000000000000000000001GB/s"));  // 25
+}

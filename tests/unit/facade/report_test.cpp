@@ -178,3 +178,66 @@ TEST_CASE("a plan of several iterations says so in the text") {
   out << report;
   CHECK(says(out.str(), {"\"train\"", "2 iterations"}));
 }
+
+TEST_CASE("the report's text says each number of the file, of neighbours, of the codec and of turns in its place") {
+  Report report;
+  report.device = "a device";
+  report.file_used = 1_KiB;
+  report.file_peak = 2_KiB;
+  report.file_read = 3_KiB;
+  report.file_written = 4_KiB;
+  report.neighbours_budget = 9_KiB;
+  report.neighbours_used = 5_KiB;
+  report.neighbours_peak = 6_KiB;
+  report.neighbours_read = 7_KiB;
+  report.neighbours_written = 8_KiB;
+  report.codec_staging = 10_KiB;
+  report.encoded_in = 11_KiB;
+  report.encoded_out = 12_KiB;
+  report.predictions = 14;
+  report.predictions_right = 13;
+  report.brought_ahead = 15;
+  report.plan_starts = 2;
+  report.start_h2d = 16_KiB;
+  report.start_d2h = 17_KiB;
+  report.divergences = 18;
+  report.plans_found = 19;
+  report.turns_taken = 20;
+  report.turns_missed = 21;
+  PlanSummary plan;
+  plan.iteration = "train";
+  plan.planner = "best";
+  plan.operations = 9;
+  plan.devices = 2;
+  plan.replays = 22;
+  plan.replay_time = std::chrono::microseconds{23};
+  plan.encoded = 24;
+  plan.predicted.h2d = 25_KiB;
+  plan.predicted.d2h = 26_KiB;
+  plan.predicted.peak = 27_KiB;
+  plan.tells_file = plan.tells_neighbours = true;
+  plan.file_in = 28_KiB;
+  plan.file_out = 29_KiB;
+  plan.neighbours_in = 30_KiB;
+  plan.neighbours_out = 31_KiB;
+  report.plans = {plan, plan};
+  report.plans[1].devices = 3;
+  report.on_demand = {{"test", OnDemandReason::nothing_repeats, "a reason"}};
+  std::ostringstream out;
+  out << report;
+  const std::string text = out.str();
+  const auto has = [&](const char* line) { return text.find(line) != std::string::npos; };
+  CAPTURE(text);
+  CHECK(has("  file     1.00 KiB used, peak 2.00 KiB; 3.00 KiB read, 4.00 KiB written\n"));
+  CHECK(has("  neighbours 5.00 KiB used, peak 6.00 KiB of 9.00 KiB; 7.00 KiB read, 8.00 KiB written\n"));
+  CHECK(has("  codec    10.00 KiB of the device; values of 12.00 KiB encoded, of 11.00 KiB decoded\n"));
+  CHECK(has("  foresaw  13 of 14 operations on demand; 15 tensors brought ahead\n"));
+  CHECK(has(
+      "  plans    begun 2 times (16.00 KiB in, 17.00 KiB out to get there), left 18 times; 19 found in the store\n"));
+  CHECK(has("  turns    20 copies waited for another device's, 21 could not\n"));
+  CHECK(
+      has(", beside 1 other device; 22 run again, 0.023 ms; values of 24 tensors encoded; 25.00 KiB in, 26.00 KiB out "
+          "(28.00 KiB and 29.00 KiB with the file) (30.00 KiB and 31.00 KiB with neighbours), peak 27.00 KiB\n"));
+  CHECK(has(", beside 2 other devices; 22 run again"));
+  CHECK(has("  on demand \"test\": a reason\n"));
+}

@@ -8,6 +8,8 @@
 #include <swapmm/ir/limits.hpp>
 #include <swapmm/ir/trace.hpp>
 
+#include "support/plan_text.hpp"
+
 using namespace swapmm;
 
 namespace {
@@ -161,4 +163,14 @@ TEST_CASE("the digest is SHA-256 over sizes, kinds and sorted bundles") {
 
 TEST_CASE("the digest of nothing is SHA-256 of the empty text") {
   CHECK(digest(Trace{}) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST_CASE("a tensor of a trace in memory has no more forms than one in a file may have") {
+  Trace trace = test::unused_constants(1);
+  for (std::size_t i = 0; i < limits::forms; ++i) {
+    trace.forms.push_back({TensorId{0}, "f" + std::to_string(i), Bytes{1}, Bytes{1}, {}, {}});
+  }
+  CHECK(check_trace(trace));
+  trace.forms.push_back({TensorId{0}, "more", Bytes{1}, Bytes{1}, {}, {}});
+  CHECK(!check_trace(trace));
 }

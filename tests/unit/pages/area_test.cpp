@@ -118,4 +118,25 @@ TEST_CASE("the end of an area gives the program's memory back as it was to use")
   std::ranges::fill(memory, std::byte{2});
 }
 
+TEST_CASE("clean blocks are forgotten, but no edge that the program has written to") {
+  const std::size_t page = page_bytes();
+  std::vector<std::byte> memory(8 * page);
+  const std::size_t to_page = page - reinterpret_cast<std::uintptr_t>(memory.data()) % page;
+  // 10 bytes, two lazy blocks of a page, 10 bytes
+  Area area(std::span<std::byte>(memory).subspan(to_page + page - 10, 2 * page + 20), 2 * page + 20, page,
+            BlockState::absent, {});
+  REQUIRE(area.why_eager().empty());
+  REQUIRE(area.count() == 4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    REQUIRE(area.fill(i, std::vector<std::byte>(area.bytes_of(i).size(), std::byte{7}), false));
+  }
+  area.bytes_of(3)[2] = std::byte{8};  // nothing notices
+  area.forget_clean();
+  CHECK(area.state(0) == BlockState::absent);
+  CHECK(area.state(1) == BlockState::absent);
+  CHECK(area.state(2) == BlockState::absent);
+  CHECK(area.state(3) == BlockState::clean);
+  CHECK(area.is_modified(3));
+}
+
 #endif

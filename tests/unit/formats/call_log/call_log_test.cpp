@@ -294,3 +294,27 @@ TEST_CASE("sizes that no buffer can have are told as the largest, and the log ca
   CHECK(log->calls[0].operands[0].offset == largest);
   CHECK(log->calls[0].operands[0].bytes == largest);
 }
+
+TEST_CASE("a call of a log has one duration, and a digest only of host data") {
+  calls::Call call;
+  call.sequence = 4;
+  call.ended_before = 5;
+  call.kind = calls::CallKind::copy;
+  call.function = "clEnqueueCopyBuffer";
+  std::string text;
+  call_log::append_begin(text, 1, false);
+  call_log::append_call(text, call);
+  call_log::append_duration(text, 4, std::chrono::nanoseconds{5});
+  const auto said = [](const std::string& log) {
+    std::istringstream in(log);
+    const auto read = call_log::read_call_log(in, {true});
+    return read ? std::string() : read.problem().message;
+  };
+  CHECK(said(text) == "");
+  std::string twice = text;
+  call_log::append_duration(twice, 4, std::chrono::nanoseconds{5});
+  CHECK(said(twice).ends_with("call 4 (clEnqueueCopyBuffer) has two durations"));
+  std::string digest = text;
+  call_log::append_digest(digest, 4, std::string(32, 'x'));
+  CHECK(said(digest).ends_with("call 4 (clEnqueueCopyBuffer) has a digest, but no host data"));
+}

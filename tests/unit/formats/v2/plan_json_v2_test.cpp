@@ -432,3 +432,23 @@ TEST_CASE("memory reserved for commands of version 2 that do not come is given b
   CHECK(plan.initial.capacity() < 100);
   CHECK(plan.pieces.capacity() < 100);
 }
+
+TEST_CASE(
+    "the machine in a plan of version 2 is of version 2, and a memory without limit has no peak, not even of a byte") {
+  const auto said = [](const std::string& version, const std::string& predicted) {
+    const auto plan =
+        v2::read_plan(R"({"format": "swapmm-plan", "version": 2, "trace": ")" + std::string(64, 'a') +
+                      R"(", "planner": "p", "machine": {)" + version +
+                      R"("name": "m", "memories": [{"name": "a", "bytes": 10}, {"name": "h", "bytes": null}],
+ "engines": [{"name": "a", "memory": "a"}], "links": [], "host": "h"}, "initial": [], "commands": [], "predicted": {)" +
+                      predicted + "}}");
+    return plan ? std::string() : plan.problem().message;
+  };
+  CHECK(said("", "").empty());
+  CHECK(said(R"("version": 2, )", "").empty());
+  CHECK(said(R"("version": 1, )", "") == "machine.version: 1 is unknown, only 2 is known");
+  CHECK(said(R"("version": 3, )", "") == "machine.version: 3 is unknown, only 2 is known");
+  CHECK(said("", R"("memories": [{"memory": "h", "peak_bytes": 0}])").empty());
+  CHECK(said("", R"("memories": [{"memory": "h", "peak_bytes": 1}])") ==
+        "predicted.memories[0].peak_bytes: memory h is without limit, and has no peak");
+}

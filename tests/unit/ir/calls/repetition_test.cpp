@@ -226,3 +226,12 @@ TEST_CASE("programs without a trace say why") {
   REQUIRE_FALSE(empty.has_value());
   CHECK(empty.problem().message == "the repeated sequence has no command that uses a buffer");
 }
+
+TEST_CASE("an iteration begins behind a marked token only if two whole ones are left then") {
+  using Marks = std::vector<bool>;
+  const std::vector<std::uint64_t> twice = {2, 9, 1, 2, 9, 1};
+  CHECK(calls::find_repetition(twice, Marks{false, true, false, false, true, false}) == calls::Repetition{0, 3, 2, 6});
+  const std::vector<std::uint64_t> longer = {2, 9, 1, 2, 9, 1, 2, 9};
+  CHECK(calls::find_repetition(longer, Marks{false, true, false, false, true, false, false, true}) ==
+        calls::Repetition{2, 3, 2, 8});
+}

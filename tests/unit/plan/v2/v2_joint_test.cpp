@@ -21,6 +21,8 @@
 #include <swapmm/plan/v2/spread/spread_plans.hpp>
 #include <swapmm/plan/v2/validate.hpp>
 
+#include "support/plan_text.hpp"
+
 namespace swapmm::test::v2_joint_test {
 
 using std::chrono::nanoseconds;
@@ -228,6 +230,34 @@ TEST_CASE("programs are the same if they differ in names alone") {
     changes[i](changed);
     CHECK_FALSE(swapmm::detail::is_same_program(one, changed));
   }
+}
+
+TEST_CASE(
+    "several devices: an input comes before the operation of its own device, host reads behind theirs, and links "
+    "share") {
+  v2::planning::DeviceProgram program;
+  program.trace.tensors = {tensor("x", 10, TensorKind::input, 2), tensor("w", 10, TensorKind::persistent)};
+  program.trace.operations = {operation("a", 1, {1}), operation("b", 1, {}, {}, {1}), operation("c", 1, {0, 1})};
+  program.trace.host_reads = {{TensorId{1}, OperationId{1}}};
+  program.machine = machine(100);
+  const std::vector<v2::planning::DeviceProgram> two(2, program);
+  const v2::planning::Devices devices(two, {.to_devices = 5, .from_devices = 6, .both_ways = 7});
+  const Trace& trace = devices.trace();
+  REQUIRE(check_trace(trace));
+  // Both programs step by step: a a b b c c.
+  CHECK(trace.tensors[0].available_from == 4);
+  CHECK(trace.tensors[2].available_from == 5);
+  CHECK(trace.operations[4].reads == std::vector{TensorId{0}, TensorId{1}});
+  CHECK(trace.operations[5].reads == std::vector{TensorId{2}, TensorId{3}});
+  CHECK(trace.host_reads == std::vector{HostRead{TensorId{1}, OperationId{2}}, HostRead{TensorId{3}, OperationId{3}}});
+  const v2::Machine& both = devices.machine();
+  REQUIRE(v2::check_machine(both));
+  REQUIRE(both.capacities.size() == 3);
+  REQUIRE(both.links.size() == 4);
+  for (const std::size_t l : {0U, 2U})
+    CHECK(both.links[l].capacities == std::vector{v2::CapacityId{0}, v2::CapacityId{2}});
+  for (const std::size_t l : {1U, 3U})
+    CHECK(both.links[l].capacities == std::vector{v2::CapacityId{1}, v2::CapacityId{2}});
 }
 
 }  // namespace swapmm::test::v2_joint_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -109,6 +110,34 @@ TEST_CASE("v2: a copy on an engine that runs operations is in the rows of both")
 TEST_CASE("v2: a profile of nothing says so") {
   CHECK(describe(Profile{}) == "nothing ran");
   CHECK(profile_end(Profile{}) == nanoseconds{0});
+}
+
+TEST_CASE("v2: a profile in words counts what all links copy, also those into memories that do not compute") {
+  using std::chrono::nanoseconds;
+  v2::Profile profile;
+  v2::ProfileRow row;
+  row.name = "gpu";
+  row.kind = v2::ProfileRow::Kind::engine;
+  profile.rows.push_back(row);
+  row.name = "in";
+  row.kind = v2::ProfileRow::Kind::link_in;
+  profile.rows.push_back(row);
+  row.name = "out";
+  row.kind = v2::ProfileRow::Kind::link_out;
+  profile.rows.push_back(row);
+  const auto span = [&](std::uint32_t at, v2::SpanKind kind, Bytes bytes) {
+    v2::ProfileSpan one;
+    one.row = at;
+    one.kind = kind;
+    one.bytes = bytes;
+    one.end = nanoseconds{60};
+    profile.spans.push_back(one);
+  };
+  span(0, v2::SpanKind::operation, Bytes{500});
+  span(1, v2::SpanKind::copy, Bytes{10});
+  span(2, v2::SpanKind::copy, Bytes{20});
+  profile.iteration_ends = {nanoseconds{80}};
+  CHECK(v2::describe(profile) == "iteration 80 ns \xC2\xB7 gpu idle 20 ns (25.0 %) \xC2\xB7 30 B copied");
 }
 
 }  // namespace swapmm::v2::profile_test
