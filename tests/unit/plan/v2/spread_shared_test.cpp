@@ -205,17 +205,18 @@ TEST_CASE("Where two engines run at the same time, what the first one uses stays
 
 TEST_CASE("A value that another memory still holds comes from there, and not to the host if nobody needs it there") {
   struct Variant {
-    bool linked;
+    std::uint64_t linked;  ///< bytes per second; 0: no link
     bool host_reads;
     bool released_before;
     std::vector<std::uint32_t> stay;
   };
-  const std::vector<Variant> variants{{true, false, false, {1, 2, 3}},
-                                      {true, true, false, {0, 1, 2, 3}},
-                                      {true, false, true, {0, 1, 2, 3}},
-                                      {false, false, false, {0, 1, 2, 3}}};
+  const std::vector<Variant> variants{{one_byte_per_ns, false, false, {1, 2, 3}},
+                                      {one_byte_per_ns, true, false, {0, 1, 2, 3}},
+                                      {one_byte_per_ns, false, true, {0, 1, 2, 3}},
+                                      {one_byte_per_ns - 1, false, false, {0, 1, 2, 3}},
+                                      {0, false, false, {0, 1, 2, 3}}};
   for (const Variant& variant : variants) {
-    const v2::Machine machine = machine_of(2, Bytes{500}, {0, 1}, variant.linked ? one_byte_per_ns : 0);
+    const v2::Machine machine = machine_of(2, Bytes{500}, {0, 1}, variant.linked);
     Trace trace = trace_for(machine);
     const TensorId value = add(trace, Bytes{100}, TensorKind::transient);
     run(trace, 0, 10, {}, {value});
@@ -241,7 +242,7 @@ TEST_CASE("A value that another memory still holds comes from there, and not to 
     CHECK(v2::planning::hand_over_directly(trace, machine, plan) == variant.stay);
     REQUIRE(plan.commands.size() == variant.stay.size());
     const std::size_t at = variant.released_before ? 2 : variant.stay.size() - 3;
-    const bool is_direct = variant.linked && !variant.released_before;
+    const bool is_direct = variant.linked >= one_byte_per_ns && !variant.released_before;
     CHECK(plan.commands[at].link == v2::LinkId{is_direct ? 4U : 2U});
   }
 }
