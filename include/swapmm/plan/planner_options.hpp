@@ -181,6 +181,8 @@ struct EarlyReturnOptions {
 /// `best`, if it has reached the bound: searches for a plan that is as fast, and that is faster on slower links.
 struct SparedLinkOptions {
   std::vector<double> parts{0.8, 0.5};  ///< parts of the links' bandwidths. Empty: none
+  /// The copies that such a plan adds take at most this many times as long, at that bandwidth, as it gains there.
+  double most_copies = 4;
 };
 
 /// `best`, at the end: searches for a plan that is as fast, or near the bound, and moves fewer bytes.

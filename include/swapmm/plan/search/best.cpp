@@ -48,10 +48,22 @@ class SparedLinks {
     PlanningOptions limits;  // the caller's go_on expects the progress for the real machine
     limits.go_on = [this](const PlanningProgress&) { return go_on_(); };
     BestSearch(*slower_case, options_, limits, best_of_slower, go_on_).run({}, 1);
-    if (best_of_slower.simulation().iteration == before.iteration) return;
+    if (!is_worth_copies(best_of_slower.simulation(), before, slower)) return;
     Plan found = std::move(best_of_slower).take();
     found.machine = planning_.machine;
     if (!is_slower_anywhere(found)) best_.offer_within(fast_enough_, std::move(found));
+  }
+
+  /// Whether the plan gains enough on a slower machine for the copies that it adds.
+  [[nodiscard]] bool is_worth_copies(const Simulation& found, const Simulation& before, const Machine& slower) const {
+    const double gained = std::chrono::duration<double>(before.iteration - found.iteration).count();
+    const double added =
+        seconds_of(found.h2d, slower.h2d) + seconds_of(found.d2h, slower.d2h) -
+        seconds_of(before.h2d, slower.h2d) - seconds_of(before.d2h, slower.d2h);
+    return gained > 0 && added <= options_.spared_links.most_copies * gained;
+  }
+  static double seconds_of(Bytes bytes, const Link& link) {
+    return static_cast<double>(bytes.value) / static_cast<double>(link.bytes_per_second);
   }
 
   /// Whether the plan is slower than the best plan on any of the slower machines that were tried before.
