@@ -308,6 +308,42 @@ TEST_CASE("best saves the links where it reaches the bound, and takes Belady's p
   CHECK(plan_of(without(true), one).predicted.iteration < plan_of(without(false), one).predicted.iteration);
 }
 
+TEST_CASE("a plan for slower links adds copies for as much as it gains there") {
+  int dear = 0;
+  int taken = 0;
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Case one = case_of(seed);
+    one.machine.h2d.bytes_per_second = one.machine.d2h.bytes_per_second = 4'000'000'000;
+    const auto plan_at = [&](std::vector<double> parts, double most_copies) {
+      return plan_of(best_planner({.spared_links = {.parts = std::move(parts), .most_copies = most_copies},
+                                   .others = {.on = false}}),
+                     one);
+    };
+    const Plan usual = plan_at({}, 0);
+    // Bytes that are added at 2 bytes a ns, and what is gained for them.
+    const auto added_and_gained = [&](Plan plan) {
+      Plan before = usual;
+      plan.machine.h2d.bytes_per_second = plan.machine.d2h.bytes_per_second = 2'000'000'000;
+      before.machine = plan.machine;
+      const Simulation now = simulate(one.trace, plan);
+      const Simulation was = simulate(one.trace, before);
+      const auto bytes = [](const Simulation& of) { return static_cast<double>(of.h2d.value + of.d2h.value); };
+      return std::pair{(bytes(now) - bytes(was)) / 2, static_cast<double>((was.iteration - now.iteration).count())};
+    };
+    for (const double most : {0.0, 0.2, 1e9}) {
+      const Plan plan = plan_at({0.5}, most);
+      if (plan == usual) continue;
+      const auto [added, gained] = added_and_gained(plan);
+      CHECK(gained > 0);
+      CHECK(added <= most * gained);
+      if (most == 0.2) ++taken;
+      if (added > 0.2 * gained) ++dear;
+    }
+  }
+  CHECK(taken > 0);
+  CHECK(dear > 0);
+}
+
 TEST_CASE("each technique of the bound matters, and any effort gives a bound") {
   const auto bound_of = [](const Case& one, const BoundEffort& effort) {
     const auto bound = lower_bound(one.trace, one.machine, effort);
