@@ -109,7 +109,8 @@ typedef enum swapmm_option_flags {
   SWAPMM_CHECK_ACCESS = 1,
   /// Overwrites the memory of tensors with zeros before it is given back.
   SWAPMM_SCRUB = 2,
-  /// A tensor that was never written may be read, and has undefined bytes then.
+  /// A tensor that was never written may be read, and has undefined bytes then. Iterations that do so get no plan: an
+  /// operation that only works in a tensor's memory, whatever is there, should declare ::SWAPMM_WRITE.
   SWAPMM_UNDEFINED_READS = 4,
   /// Tensors that are made in an iteration are identified by the operation that first uses them. So a program that
   /// makes its tensors anew in each iteration gets a plan, even if some of them are destroyed an iteration later. Each
