@@ -453,7 +453,7 @@ bool Context::resolve(const Bundle& bundle, bool may_change_nothing, std::vector
 
 // Iterations matter once something has left the device.
 std::uint64_t Context::begin_command(Core& runtime, const Command& command, const Bundle& bundle) {
-  if (!swaps_) swaps_ = scheduler_.options().observe != 0 && runtime.has_swapped();
+  if (!swaps_) swaps_ = scheduler_.options().observe != 0 && runtime.swapped() > Bytes{};
   if (!swaps_) return 0;
   const std::uint64_t token = token_of(command, bundle.parts());
   iterations_.before(runtime, token, command.host);

@@ -21,6 +21,7 @@ constexpr Proof proof_of(HostPart mark) {
   return mark == HostPart::gives ? Proof{4, 128} : Proof{8, 2048};
 }
 constexpr std::size_t matched_at_once = 64;  // bounds the work for one command
+constexpr std::size_t planned_lately = 8;   // a cycle follows plans if one of so many iterations did
 
 }  // namespace
 
@@ -32,9 +33,9 @@ std::size_t CycleFinder::longest() const {
   return most;
 }
 
-CycleFinder::Step CycleFinder::next(std::uint64_t token, HostPart host) {
+CycleFinder::Step CycleFinder::next(std::uint64_t token, HostPart host, std::uint64_t moved) {
   const Step step = go_on(token);
-  remember(token, host);
+  remember(token, host, moved);
   follow_period(token);
   if (current_ == none && is_cycle()) add_cycle();
   read_before_ = host == HostPart::reads;
@@ -48,7 +49,7 @@ std::optional<std::uint64_t> CycleFinder::expected(std::size_t ahead) const {
 }
 
 void CycleFinder::followed() {
-  if (current_ != none && position_ == 0) cycles_[current_].has_plan = true;
+  if (current_ != none && position_ == 0) cycles_[current_].unplanned = 0;
 }
 
 // ---- within cycles
@@ -65,7 +66,10 @@ CycleFinder::Step CycleFinder::go_on(std::uint64_t token) {
   if (step.begins) cycle.used = count_;
   ++position_;
   step.ends = position_ == cycle.tokens.size();
-  if (step.ends) position_ = 0;
+  if (step.ends) {
+    position_ = 0;
+    if (cycle.unplanned != none) ++cycle.unplanned;  // unless followed() says otherwise
+  }
   return step;
 }
 
@@ -100,10 +104,11 @@ bool CycleFinder::change_cycle(std::uint64_t token) {
 
 // ---- finding them
 
-void CycleFinder::remember(std::uint64_t token, HostPart host) {
+void CycleFinder::remember(std::uint64_t token, HostPart host, std::uint64_t moved) {
   Count count = count_ == 0 ? Count{} : counted(count_ - 1);
   if (host == HostPart::reads) ++count.reads;
   if (host == HostPart::gives) ++count.gives;
+  count.moved = moved;
   tokens_[count_ % tokens_.size()] = token;
   counts_[count_ % counts_.size()] = count;
   ++count_;
@@ -177,27 +182,43 @@ std::size_t CycleFinder::first_of_period() const {
   return first;
 }
 
-// Whether three quarters of these commands are cycles that follow plans. A long sequence of these, with an evaluation
-// at its end, would have to be observed twice before it had a plan of its own.
-bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens) const {
+// Whether three quarters of these commands, the last period from its command `first` on, are cycles that follow plans,
+// and the others move at most a quarter of the bytes. A long sequence of these, with an evaluation at its end, would have
+// to be observed twice before it had a plan of its own.
+bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens, std::size_t first) const {
+  std::size_t compared = 0;
+  const auto is_at = [&](const Cycle& cycle, std::size_t i) {
+    std::size_t same = 0;
+    while (same < cycle.tokens.size() && cycle.tokens[same] == tokens[i + same]) ++same;
+    compared += same + 1;
+    return same == cycle.tokens.size();
+  };
   const auto known_at = [&](std::size_t i) {
     std::size_t most = 0;
     for (const Cycle& cycle : cycles_) {
       const std::size_t size = cycle.tokens.size();
-      if (!cycle.has_plan || size <= most || size > tokens.size() - i || size == tokens.size()) continue;
-      if (std::equal(cycle.tokens.begin(), cycle.tokens.end(),
-                     std::next(tokens.begin(), static_cast<std::ptrdiff_t>(i))))
-        most = size;
+      if (cycle.unplanned > planned_lately || size <= most || size > tokens.size() - i || size == tokens.size()) continue;
+      if (is_at(cycle, i)) most = size;
     }
     return most;
   };
+  const std::uint64_t begin = count_ - period_;
+  // The last command of all has not run yet.
+  const auto moved_by = [&](std::size_t i) {
+    const std::uint64_t position = begin + (first + i) % period_;
+    return position + 1 == count_ ? 0 : counted(position + 1).moved - counted(position).moved;
+  };
   std::size_t known = 0;
+  std::uint64_t beside = 0;
   for (std::size_t i = 0; i < tokens.size();) {
+    if (compared > most_cycles * tokens.size()) return false;  // bounds the work
     const std::size_t size = known_at(i);
+    if (size == 0) beside += moved_by(i);
     known += size;
     i += std::max<std::size_t>(size, 1);
   }
-  return 4 * known >= 3 * tokens.size();
+  const std::uint64_t moved = counted(count_ - 1).moved - counted(begin).moved;
+  return 4 * known >= 3 * tokens.size() && beside <= moved / 4;
 }
 
 void CycleFinder::add_cycle() {
@@ -212,7 +233,7 @@ void CycleFinder::add_cycle() {
   auto same =
       std::find_if(cycles_.begin(), cycles_.end(), [&](const Cycle& cycle) { return cycle.tokens == added.tokens; });
   if (same == cycles_.end()) {
-    if (is_mostly_planned(added.tokens)) return;
+    if (is_mostly_planned(added.tokens, first)) return;
     ++found_;
     if (cycles_.size() == most_cycles) {
       cycles_.erase(std::min_element(cycles_.begin(), cycles_.end(),

@@ -17,11 +17,11 @@ namespace swapmm::opencl::layer {
 /// times in a row, with 128 commands or more, and the host gives something in it; or when it has run eight times in a
 /// row, with 2,048 commands or more. So the layers of a network, which repeat within a step, are not taken for
 /// iterations. A cycle begins behind a read of the host, or else with what the host gives. It is recognized wherever it
-/// comes again, so other commands may come in between. What is mostly cycles that follow plans becomes no cycle of its
-/// own: it would have to be observed anew.
+/// comes again, so other commands may come in between. What is mostly cycles that follow plans, and moves little beside
+/// them, becomes no cycle of its own: it would have to be observed anew.
 ///
-/// Time: a few hash operations per command; the length of a cycle when it is found. Memory: at most 3.5 MB, and 8 bytes
-/// for each command of at most 8 cycles.
+/// Time: a few hash operations per command; some times the length of a cycle when it is found. Memory: at most 4 MB, and
+/// 8 bytes for each command of at most 8 cycles.
 class CycleFinder {
  public:
   CycleFinder();
@@ -32,7 +32,8 @@ class CycleFinder {
     bool begins = false;  ///< a new iteration begins with it
     bool ends = false;    ///< the current iteration ends with it
   };
-  [[nodiscard]] Step next(std::uint64_t token, HostPart host = HostPart::none);
+  /// `moved`: bytes copied between device and host, by all commands before this one.
+  [[nodiscard]] Step next(std::uint64_t token, HostPart host = HostPart::none, std::uint64_t moved = 0);
 
   /// The token of a command to come, if the program goes on as it did: `ahead` commands after the next one.
   [[nodiscard]] std::optional<std::uint64_t> expected(std::size_t ahead) const;
@@ -57,21 +58,23 @@ class CycleFinder {
   struct Count {
     std::uint32_t reads = 0;
     std::uint32_t gives = 0;
+    std::uint64_t moved = 0;  ///< without the one itself
   };
   struct Cycle {
     std::vector<std::uint64_t> tokens;
     bool after_read = false;  // it begins behind a read of the host
-    bool has_plan = false;    // an iteration has followed one
+    // Whole iterations since the last one that followed a plan; none: there was none.
+    std::size_t unplanned = none;
     std::uint64_t used = 0;
   };
 
   [[nodiscard]] std::uint64_t at(std::uint64_t position) const { return tokens_[position % tokens_.size()]; }
   [[nodiscard]] Count counted(std::uint64_t position) const { return counts_[position % counts_.size()]; }
-  void remember(std::uint64_t token, HostPart host);
+  void remember(std::uint64_t token, HostPart host, std::uint64_t moved);
   void follow_period(std::uint64_t token);
   [[nodiscard]] bool is_cycle() const;
   [[nodiscard]] HostPart mark_of_period() const;
-  [[nodiscard]] bool is_mostly_planned(const std::vector<std::uint64_t>& tokens) const;
+  [[nodiscard]] bool is_mostly_planned(const std::vector<std::uint64_t>& tokens, std::size_t first) const;
   void add_cycle();
   [[nodiscard]] std::size_t first_of_period() const;
   [[nodiscard]] Step go_on(std::uint64_t token);

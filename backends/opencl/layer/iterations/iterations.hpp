@@ -20,7 +20,7 @@ class Iterations {
   template <class Core>
   void before(Core& core, std::uint64_t token, HostPart host) {
     if (!finder_) finder_.emplace();
-    const CycleFinder::Step step = finder_->next(token, host);
+    const CycleFinder::Step step = finder_->next(token, host, core.swapped().value);
     if (step.leaves || step.begins) end(core, false);
     ends_ = step.ends;
     ++length_;

@@ -90,8 +90,8 @@ class Core : public std::enable_shared_from_this<Core<B>> {
   /// `open` operations. Plans then know which values can be proven dead in time (see EntranceOptions::certainly_dead).
   /// To be called for iterations that follow no plan.
   void note_wait(std::size_t open);
-  /// True once anything was copied between device and host.
-  [[nodiscard]] bool has_swapped();
+  /// All that was copied between device and host so far.
+  [[nodiscard]] Bytes swapped();
 
   // ---- the host's accesses
 
@@ -267,10 +267,10 @@ void Core<B>::note_wait(std::size_t open) {
 }
 
 template <Backend B>
-bool Core<B>::has_swapped() {
+Bytes Core<B>::swapped() {
   const Entry entry(*this, false);
   const Traffic& traffic = entry->state.store.traffic;
-  return traffic.swap_ins + traffic.swap_outs != 0;
+  return traffic.h2d + traffic.d2h;
 }
 
 template <Backend B>
