@@ -26,7 +26,8 @@ class Run {
       const HostPart host = c >= 'A' && c <= 'Z'   ? HostPart::reads
                             : c == '{' || c == '|' ? HostPart::gives
                                                    : HostPart::none;
-      const CycleFinder::Step step = finder.next(static_cast<std::uint64_t>(c), host);
+      const CycleFinder::Step step = finder.next(static_cast<std::uint64_t>(c), host, moved);
+      if (moving.find(c) != std::string::npos) moved += 100;
       if (step.leaves) told += '!';
       if (step.begins) told += '(';
       told += c;
@@ -42,6 +43,8 @@ class Run {
   }
   CycleFinder finder;
   bool follows = false;  ///< iterations follow plans
+  std::string moving;    ///< commands that move 100 bytes
+  std::uint64_t moved = 0;
 };
 
 std::string repeated(std::size_t count, const std::string& text) {
@@ -135,6 +138,34 @@ TEST_CASE("steps that follow a plan stay iterations, with an evaluation now and 
     (void)without.times(4, all);
     CHECK(without.finder.found() == 2);
     CHECK(without(all) == "(" + all + ")");
+  }
+}
+
+TEST_CASE("a sequence is one of its own where what comes beside steps with plans moves most") {
+  const std::string all = repeated(10, "abcdefgR") + "pqS";
+  for (const std::string moving : {"ab", "aq", "pq", "p", "q", ""}) {
+    CAPTURE(moving);
+    Run run;
+    run.follows = true;
+    run.moving = moving;
+    (void)run.times(5, all);
+    const bool beside = !moving.empty() && moving.find('a') == std::string::npos;
+    CHECK(run.finder.found() == (beside ? 2 : 1));
+  }
+}
+
+TEST_CASE("a sequence of steps that follow no plan any more is one of its own") {
+  const std::string all = repeated(10, "abcdefgR") + "pqS";
+  for (const std::size_t last : {7, 8, 9}) {
+    CAPTURE(last);
+    Run run;
+    run.follows = true;
+    (void)run.times(2, all);
+    // It can be known when the steps of the third round have ended.
+    (void)run.times(10 - last, "abcdefgR");
+    run.follows = false;
+    (void)run(repeated(last, "abcdefgR") + "pqS");
+    CHECK(run.finder.found() == (last > 8 ? 2 : 1));
   }
 }
 

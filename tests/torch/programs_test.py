@@ -508,8 +508,12 @@ class ProgramsTest(unittest.TestCase):
         layer = torch.nn.LSTM(64, 64)
         values = torch.ones(64, 8, 64)
         plain = layer(values)[0].detach().clone()
+        weights = torch.ones(1000, 1, requires_grad=True)
+        bags = torch.arange(1 << 17)
+        indices = torch.zeros_like(bags)
         for name, call in {
             "a workspace": lambda: layer(values)[0],
+            "sizes of bags": lambda: torch.nn.functional.embedding_bag(indices, weights, bags, mode="mean"),
             "a loss in the storage of its terms": lambda: torch.nn.functional.mse_loss(self.tensors[0], self.tensors[1]),
         }.items():
             with self.subTest(name), outside.Count() as counted:

@@ -182,8 +182,8 @@ std::size_t CycleFinder::first_of_period() const {
   return first;
 }
 
-// Whether three quarters of these commands, the last period from its command `first` on, are cycles that follow plans,
-// and the others move at most a quarter of the bytes. A long sequence of these, with an evaluation at its end, would have
+// Whether three quarters of these commands, a period from its command `first` on, are cycles that follow plans, and the
+// others moved at most a quarter of the bytes. A long sequence of these, with an evaluation at its end, would have
 // to be observed twice before it had a plan of its own.
 bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens, std::size_t first) const {
   std::size_t compared = 0;
@@ -202,11 +202,11 @@ bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens, st
     }
     return most;
   };
-  const std::uint64_t begin = count_ - period_;
-  // The last command of all has not run yet.
+  // In the period before: the last command of all has not run yet.
+  const std::uint64_t begin = count_ - 2 * period_;
   const auto moved_by = [&](std::size_t i) {
     const std::uint64_t position = begin + (first + i) % period_;
-    return position + 1 == count_ ? 0 : counted(position + 1).moved - counted(position).moved;
+    return counted(position + 1).moved - counted(position).moved;
   };
   std::size_t known = 0;
   std::uint64_t beside = 0;
@@ -217,7 +217,7 @@ bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens, st
     known += size;
     i += std::max<std::size_t>(size, 1);
   }
-  const std::uint64_t moved = counted(count_ - 1).moved - counted(begin).moved;
+  const std::uint64_t moved = counted(begin + period_).moved - counted(begin).moved;
   return 4 * known >= 3 * tokens.size() && beside <= moved / 4;
 }
 

@@ -15,7 +15,7 @@ namespace swapmm::opencl::layer {
 ///
 /// A sequence becomes a cycle when it has run twice in a row and the host reads something in it; when it has run four
 /// times in a row, with 128 commands or more, and the host gives something in it; or when it has run eight times in a
-/// row, with 2,048 commands or more. So the layers of a network, which repeat within a step, are not taken for
+/// row, with 2,048 commands or more. So the layers of a network, which repeat within a step, are rarely taken for
 /// iterations. A cycle begins behind a read of the host, or else with what the host gives. It is recognized wherever it
 /// comes again, so other commands may come in between. What is mostly cycles that follow plans, and moves little beside
 /// them, becomes no cycle of its own: it would have to be observed anew.

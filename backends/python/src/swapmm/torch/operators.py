@@ -28,7 +28,7 @@ UNREPEATABLE = {"cumsum", "cumprod", "logcumsumexp", "max_unpool2d", "max_unpool
 #: Their rules for the meta device tell less than their kernels make: a workspace for the backward operator, or a loss in
 #: the storage of all its terms.
 UNDERSTATED = {"mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "_cudnn_rnn", "miopen_rnn", "cudnn_batch_norm", "_batch_norm_with_update",
-               "mse_loss", "smooth_l1_loss", "soft_margin_loss", "binary_cross_entropy", "_embedding_bag_forward_only"}
+               "mse_loss", "smooth_l1_loss", "soft_margin_loss", "binary_cross_entropy", "_embedding_bag", "_embedding_bag_forward_only"}
 #: They replace the storage of a tensor, or change its size.
 RESHAPING = {"set_", "resize_", "resize_as_", "_resize_output_"}
 #: The types of scalars in schemas. They are given for tensors, too.
