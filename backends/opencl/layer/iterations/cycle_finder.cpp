@@ -21,7 +21,7 @@ constexpr Proof proof_of(HostPart mark) {
   return mark == HostPart::gives ? Proof{4, 128} : Proof{8, 2048};
 }
 constexpr std::size_t matched_at_once = 64;  // bounds the work for one command
-constexpr std::size_t planned_lately = 8;   // a cycle follows plans if one of so many iterations did
+constexpr std::size_t planned_lately = 8;    // a cycle follows plans if one of so many iterations did
 
 }  // namespace
 
@@ -197,7 +197,8 @@ bool CycleFinder::is_mostly_planned(const std::vector<std::uint64_t>& tokens, st
     std::size_t most = 0;
     for (const Cycle& cycle : cycles_) {
       const std::size_t size = cycle.tokens.size();
-      if (cycle.unplanned > planned_lately || size <= most || size > tokens.size() - i || size == tokens.size()) continue;
+      if (cycle.unplanned > planned_lately || size <= most || size > tokens.size() - i || size == tokens.size())
+        continue;
       if (is_at(cycle, i)) most = size;
     }
     return most;

@@ -20,8 +20,8 @@ namespace swapmm::opencl::layer {
 /// comes again, so other commands may come in between. What is mostly cycles that follow plans, and moves little beside
 /// them, becomes no cycle of its own: it would have to be observed anew.
 ///
-/// Time: a few hash operations per command; some times the length of a cycle when it is found. Memory: at most 4 MB, and
-/// 8 bytes for each command of at most 8 cycles.
+/// Time: a few hash operations per command; some times the length of a cycle when it is found. Memory: at most 4 MB,
+/// and 8 bytes for each command of at most 8 cycles.
 class CycleFinder {
  public:
   CycleFinder();

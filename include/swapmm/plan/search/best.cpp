@@ -57,9 +57,8 @@ class SparedLinks {
   /// Whether the plan gains enough on a slower machine for the copies that it adds.
   [[nodiscard]] bool is_worth_copies(const Simulation& found, const Simulation& before, const Machine& slower) const {
     const double gained = std::chrono::duration<double>(before.iteration - found.iteration).count();
-    const double added =
-        seconds_of(found.h2d, slower.h2d) + seconds_of(found.d2h, slower.d2h) -
-        seconds_of(before.h2d, slower.h2d) - seconds_of(before.d2h, slower.d2h);
+    const double added = seconds_of(found.h2d, slower.h2d) + seconds_of(found.d2h, slower.d2h) -
+                         seconds_of(before.h2d, slower.h2d) - seconds_of(before.d2h, slower.d2h);
     return gained > 0 && added <= options_.spared_links.most_copies * gained;
   }
   static double seconds_of(Bytes bytes, const Link& link) {
