@@ -61,6 +61,7 @@ class SparedLinks {
                          seconds_of(before.h2d, slower.h2d) - seconds_of(before.d2h, slower.d2h);
     return gained > 0 && added <= options_.spared_links.most_copies * gained;
   }
+  // Not by copy_time(): all copies of an iteration together may take longer than nanoseconds can hold.
   static double seconds_of(Bytes bytes, const Link& link) {
     return static_cast<double>(bytes.value) / static_cast<double>(link.bytes_per_second);
   }

@@ -25,8 +25,8 @@ UNREPEATABLE = {"cumsum", "cumprod", "logcumsumexp", "max_unpool2d", "max_unpool
                 "_unsafe_masked_index_put_accumulate", "index_add", "scatter_add", "scatter_reduce", "_unsafe_index_put", "index_put", "_index_put_impl",
                 "put", "histc", "bincount", "kthvalue", "median", "nanmedian", "nll_loss2d_forward", "segment_reduce", "_ctc_loss",
                 "_embedding_bag", "_embedding_bag_forward_only", "scatter", "_cudnn_rnn", "miopen_rnn", "multinomial"}
-#: Their rules for the meta device tell less than their kernels make: a workspace for the backward operator, or a loss in
-#: the storage of all its terms.
+#: Their rules for the meta device tell less than their kernels make: a workspace or sizes for the backward operator, or a
+#: loss in the storage of all its terms.
 UNDERSTATED = {"mkldnn_rnn_layer", "mkldnn_rnn_layer_backward", "_cudnn_rnn", "miopen_rnn", "cudnn_batch_norm", "_batch_norm_with_update",
                "mse_loss", "smooth_l1_loss", "soft_margin_loss", "binary_cross_entropy", "_embedding_bag", "_embedding_bag_forward_only"}
 #: They replace the storage of a tensor, or change its size.
